@@ -39,7 +39,7 @@ export interface ApiKeyMaker {
   readonly makeKey: () => { readonly key: string; readonly prefix: string; readonly hash: Buffer };
 }
 
-const NewApiKey = objectShape(
+export const NewApiKey = objectShape(
   {
     ...CREDENTIAL_MEMBERS,
     expiresAt: Type.Optional(
@@ -78,7 +78,7 @@ const MEMBERS = {
   createdBy: CreatedBy,
 };
 const ApiKeyResponse = objectShape(MEMBERS, { title: 'ApiKey' });
-const ApiKeyCreated = objectShape(
+export const ApiKeyCreated = objectShape(
   { ...MEMBERS, key: Type.String({ description: 'The credential. It is stored as a hash and shown this once.' }) },
   { title: 'ApiKeyCreated' },
 );
@@ -98,7 +98,7 @@ export function apiKeyRoutes(services: AdminServices & ApiKeyMaker): AdminRoute[
       query: PAGE,
       responses: { 200: pageShape(ApiKeyResponse) },
       handle: async ({ workspace, query }) =>
-        respondPage(await loadApiKeys(databases.directory, workspace.id, query), query, toResponse),
+        respondPage(await loadApiKeys(databases.directory, workspace.id, query), query, showKey),
     }),
     route({
       id: 'apiKeys.create',
@@ -111,10 +111,7 @@ export function apiKeyRoutes(services: AdminServices & ApiKeyMaker): AdminRoute[
       description: 'It works in every process when it is answered.',
       errors: { CONFLICT: 'the workspace has as many keys as it may have' },
       find: findKeyTargets(databases),
-      body: refinedBody(NewApiKey, ({ expiresAt, ...credential }, report, raw, targets: KeyTargets) => ({
-        ...parseCredential(credential, report, raw, targets),
-        expiresAt: typeof expiresAt === 'string' ? parseFutureTime(expiresAt, report) : null,
-      })),
+      body: refinedBody(NewApiKey, parseNewKey),
       example: { name: 'nightly export', permissions: 'READ_ONLY', expiresAt: '2027-12-31T00:00:00Z' },
       responses: { 201: data(ApiKeyCreated) },
       async handle({ workspace, body, audit }) {
@@ -129,7 +126,7 @@ export function apiKeyRoutes(services: AdminServices & ApiKeyMaker): AdminRoute[
             details: { id: Number(id), permissions, entities, ...showGrants(grants), expiresAt: formatTime(expiresAt) },
           }),
         );
-        return respondCreated({ ...toResponse(apiKey), key }, workspaceLocation(workspace, `/api-keys/${apiKey.id}`));
+        return respondCreated({ ...showKey(apiKey), key }, workspaceLocation(workspace, `/api-keys/${apiKey.id}`));
       },
     }),
     route({
@@ -159,7 +156,7 @@ export function apiKeyRoutes(services: AdminServices & ApiKeyMaker): AdminRoute[
             details: { id: Number(id), name, expiresAt: formatTime(expiresAt) },
           }),
         );
-        return respondData(toResponse(apiKey));
+        return respondData(showKey(apiKey));
       },
     }),
     route({
@@ -186,6 +183,17 @@ export function apiKeyRoutes(services: AdminServices & ApiKeyMaker): AdminRoute[
   ];
 }
 
+/** Parses the members of a new key; `raw`: with all digits of its numbers. */
+export const parseNewKey = (
+  { expiresAt, ...credential }: Static<typeof NewApiKey>,
+  report: Report,
+  raw: unknown,
+  targets: KeyTargets,
+) => ({
+  ...parseCredential(credential, report, raw, targets),
+  expiresAt: typeof expiresAt === 'string' ? parseFutureTime(expiresAt, report) : null,
+});
+
 const noKey = (id: string) => notFound('API_KEY_NOT_FOUND', `API key ${id} does not exist`);
 
 function parseFutureTime(value: string, report: Report): Date | null {
@@ -199,7 +207,7 @@ function parseFutureTime(value: string, report: Report): Date | null {
   return time;
 }
 
-function toResponse(key: ApiKey): Static<typeof ApiKeyResponse> {
+export function showKey(key: ApiKey): Static<typeof ApiKeyResponse> {
   const { id, name, prefix, permissions, grants, entities, createdAt, expiresAt, lastUsedAt, createdBy } = key;
   return {
     id: Number(id),

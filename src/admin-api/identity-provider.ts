@@ -1,7 +1,7 @@
 // /identity-provider: the identity provider of a workspace, and why it accepts or rejects a token.
 import type { Static } from 'typebox';
 import type { ExternalTokens } from '../auth/external-token.ts';
-import { inspectProvider, PRIVATE_WARNING } from '../auth/inspect-provider.ts';
+import { findUrlMistakes, inspectProvider, PRIVATE_WARNING, type UrlMistake } from '../auth/inspect-provider.ts';
 import type { Session } from '../database/pool.ts';
 import { type ApiError, notFound, validationFailed } from '../errors.ts';
 import type { HttpClient } from '../http-client/http-client.ts';
@@ -11,6 +11,7 @@ import type { Principal } from '../model/principal.ts';
 import type { IdentityProvider } from '../model/workspace.ts';
 import type { ErrorConditions } from '../openapi/operation.ts';
 import { explainAccess } from '../plan/explain.ts';
+import type { Report } from '../schema/report.ts';
 import { Type } from '../schema/type.ts';
 import { loadWorkspaceRow } from '../store/documents.ts';
 import {
@@ -72,7 +73,7 @@ const OPTIONAL_MEMBERS = {
   roleClaim: Type.Optional(Type.Unsafe<string | null>({ ...Blankable, maxLength: 500, ...RoleClaim })),
   requiredClaims: Type.Optional(Type.Unsafe<Claims | null>({ type: ['object', 'null'], ...RequiredClaims })),
 };
-const Configuration = objectShape(
+export const NewIdentityProvider = objectShape(
   {
     issuerUrl: Type.String({ minLength: 1, maxLength: 2048, ...Issuer }),
     ...OPTIONAL_MEMBERS,
@@ -87,7 +88,7 @@ const Change = objectShape(
 );
 const TokenToTest = objectShape({ token: Type.String({ minLength: 1, maxLength: 65_536 }) }, { title: 'TokenToTest' });
 
-const IdentityProviderResponse = objectShape(
+export const IdentityProviderResponse = objectShape(
   {
     issuerUrl: Type.String(Issuer),
     jwksUri: nullableShape(Type.String(KeySet)),
@@ -146,16 +147,16 @@ const PROVIDER = 'identity provider';
 const NO_PROVIDER_ERRORS: ErrorConditions = { NOT_FOUND: 'the workspace does not exist, or has no identity provider' };
 
 type ProviderBody =
-  | { readonly kind: 'whole'; readonly provider: Static<typeof Configuration> }
+  | { readonly kind: 'whole'; readonly provider: Static<typeof NewIdentityProvider> }
   | { readonly kind: 'change'; readonly inForce: IdentityProvider; readonly change: Static<typeof Change> };
 
 /** Body with an issuer, which replaces the provider, or without one, which changes the current provider. */
 const REPLACEMENT_OR_CHANGE: Body<ProviderBody, IdentityProvider | undefined> = {
-  shape: Type.Union([Configuration, Change]),
+  shape: Type.Union([NewIdentityProvider, Change]),
   read(raw, inForce) {
     const isReplacement = typeof raw !== 'object' || raw === null || Object.hasOwn(raw, 'issuerUrl');
     return isReplacement || inForce === undefined
-      ? { kind: 'whole', provider: checkProvider(raw, Configuration) }
+      ? { kind: 'whole', provider: checkProvider(raw, NewIdentityProvider) }
       : { kind: 'change', inForce, change: checkProvider(raw, Change) };
   },
 };
@@ -163,40 +164,60 @@ const REPLACEMENT_OR_CHANGE: Body<ProviderBody, IdentityProvider | undefined> = 
 const MAX_CLAIMS_BYTES = 4096;
 
 /** Checks a body against a shape and returns it; the numbers in its required claims keep all of their digits. */
-function checkProvider<S extends typeof Configuration | typeof Change>(raw: unknown, shape: S): Static<S> {
-  const input = checkBody(raw, shape, ({ requiredClaims }, report) => {
-    if (requiredClaims === undefined || requiredClaims === null) return;
-    if (Buffer.byteLength(JSON.stringify(requiredClaims)) > MAX_CLAIMS_BYTES)
-      report(['requiredClaims'], 'TOO_LONG', `must have at most ${MAX_CLAIMS_BYTES} bytes of JSON`);
-    if (Object.hasOwn(requiredClaims, '')) report(['requiredClaims'], 'INVALID', 'must name each claim');
-    if (!isStorableJson(requiredClaims)) report(['requiredClaims'], 'INVALID', NOT_STORABLE);
-  });
+function checkProvider<S extends typeof NewIdentityProvider | typeof Change>(raw: unknown, shape: S): Static<S> {
+  const input = checkBody(raw, shape, ({ requiredClaims }, report) => checkRequiredClaims(requiredClaims, report));
   const { requiredClaims } = raw as Static<typeof Change>;
   return requiredClaims === undefined ? input : { ...input, requiredClaims };
 }
 
+export function checkRequiredClaims(requiredClaims: Claims | null | undefined, report: Report): void {
+  if (requiredClaims === undefined || requiredClaims === null) return;
+  if (Buffer.byteLength(JSON.stringify(requiredClaims)) > MAX_CLAIMS_BYTES)
+    report(['requiredClaims'], 'TOO_LONG', `must have at most ${MAX_CLAIMS_BYTES} bytes of JSON`);
+  if (Object.hasOwn(requiredClaims, '')) report(['requiredClaims'], 'INVALID', 'must name each claim');
+  if (!isStorableJson(requiredClaims)) report(['requiredClaims'], 'INVALID', NOT_STORABLE);
+}
+
+/** Returns the configuration as it is stored. */
+export const toProvider = ({
+  jwksUri,
+  audience,
+  roleClaim,
+  requiredClaims,
+  ...members
+}: Static<typeof NewIdentityProvider>): IdentityProvider => ({
+  ...members,
+  jwksUri: blankToNull(jwksUri) ?? null,
+  audience: blankToNull(audience) ?? null,
+  roleClaim: blankToNull(roleClaim) ?? null,
+  requiredClaims: emptyToNull(requiredClaims) ?? null,
+});
+
 /** Checks If-Match in the transaction of a change, and locks the provider in force until that ends. */
 async function lockMatching(session: Pick<Session, 'query'>, workspaceId: string, mustMatch: MustMatch): Promise<void> {
   const inForce = await lockIdentityProvider(session, workspaceId);
-  mustMatch(inForce && entityTag(toResponse(inForce)));
+  mustMatch(inForce && entityTag(showProvider(inForce)));
 }
 
 /** Returns functions that replace and change a provider. */
-function providerChanges({ identityProviders, databases }: IdentityProviderServices) {
+export function providerChanges({ identityProviders, databases }: IdentityProviderServices) {
   const { outbound, publicUrl, onWarning } = identityProviders;
 
   /**
-   * Returns warnings about current failures of the provider that the principal may see. Throws 400 for URLs in `input`
-   * that no provider can have; stored ones, which the settings of the server may forbid now, become warnings.
+   * Returns warnings about current failures of the provider that the principal may see. Throws 400, at paths below `prefix`,
+   * for URLs in `input` that no provider can have; stored ones, which the settings of the server may forbid now, become warnings.
    */
   async function inspect(
     source: Pick<IdentityProvider, 'issuerUrl' | 'jwksUri'>,
     { kind }: Principal,
     input: { readonly issuerUrl?: unknown; readonly jwksUri?: unknown },
+    prefix = '',
   ): Promise<readonly string[]> {
     const { mistakes, warnings, isPrivate } = await inspectProvider(outbound, publicUrl, source);
     if (mistakes.some(({ field }) => input[field] !== undefined)) {
-      throw validationFailed(mistakes.map(({ field, message }) => ({ field, code: 'INVALID', message })));
+      throw validationFailed(
+        mistakes.map(({ field, message }) => ({ field: prefix + field, code: 'INVALID', message })),
+      );
     }
     if (mistakes.length > 0)
       return mistakes.map(({ field, message }) => `No token can be verified at the moment: ${field} ${message}`);
@@ -208,16 +229,9 @@ function providerChanges({ identityProviders, databases }: IdentityProviderServi
 
   async function put(
     { id, principal, mustMatch, audit }: ChangeContext,
-    input: Static<typeof Configuration>,
+    input: Static<typeof NewIdentityProvider>,
   ): Promise<PutResponse> {
-    const { jwksUri, audience, roleClaim, requiredClaims, ...members } = input;
-    const provider = {
-      ...members,
-      jwksUri: blankToNull(jwksUri) ?? null,
-      audience: blankToNull(audience) ?? null,
-      roleClaim: blankToNull(roleClaim) ?? null,
-      requiredClaims: emptyToNull(requiredClaims) ?? null,
-    };
+    const provider = toProvider(input);
     const warnings = await inspect(provider, principal, input);
     const storedProvider = await audit.change(async (session) => {
       await lockMatching(session, id, mustMatch);
@@ -260,7 +274,10 @@ function providerChanges({ identityProviders, databases }: IdentityProviderServi
     ];
   }
 
-  return { put, change };
+  const findMistakes = (provider: IdentityProvider): readonly UrlMistake[] =>
+    findUrlMistakes(outbound, publicUrl, provider);
+
+  return { put, change, inspect, findAccessWarnings, findMistakes };
 }
 
 /** Workspace of the provider, audit log of the request and check of If-Match. */
@@ -288,7 +305,7 @@ export function identityProviderRoutes(services: IdentityProviderServices): Admi
       responses: { 200: data(IdentityProviderResponse), 304: NOTHING },
       async handle({ workspace, ifNoneMatch }) {
         const provider = await requireValue(findIdentityProvider(directory, workspace.id), noProvider);
-        return respondTaggedValue(toResponse(provider), ifNoneMatch);
+        return respondTaggedValue(showProvider(provider), ifNoneMatch);
       },
     }),
     route({
@@ -382,7 +399,7 @@ export function identityProviderRoutes(services: IdentityProviderServices): Admi
 
 const toAuditEntry = (provider: IdentityProvider): AuditEntry => ({
   subject: provider.issuerUrl,
-  details: toResponse(provider),
+  details: showProvider(provider),
 });
 
 type PutResponse = TypedReply<Static<typeof WithWarnings>, 200>;
@@ -405,17 +422,23 @@ const noProvider = (): ApiError => notFound('IDENTITY_PROVIDER_NOT_FOUND', 'The 
 const NO_AUDIENCE =
   'audience is blank: tokens that the provider issued for any other application are accepted here, too';
 
+export const listWarnings = (
+  { audience }: IdentityProvider,
+  inspectionWarnings: readonly string[],
+  accessWarnings: readonly string[],
+): readonly string[] => [...inspectionWarnings, ...(audience === null ? [NO_AUDIENCE] : []), ...accessWarnings];
+
 function withWarnings(
   provider: IdentityProvider,
   inspectionWarnings: readonly string[],
   accessWarnings: readonly string[],
 ): PutResponse {
-  const warnings = [...inspectionWarnings, ...(provider.audience === null ? [NO_AUDIENCE] : []), ...accessWarnings];
-  const response = toResponse(provider);
-  return respond(200, { data: response, ...warningMeta(warnings) }, tagHeader(entityTag(response)));
+  const response = showProvider(provider);
+  const meta = warningMeta(listWarnings(provider, inspectionWarnings, accessWarnings));
+  return respond(200, { data: response, ...meta }, tagHeader(entityTag(response)));
 }
 
-function toResponse(provider: IdentityProvider): Static<typeof IdentityProviderResponse> {
+export function showProvider(provider: IdentityProvider): Static<typeof IdentityProviderResponse> {
   const { issuerUrl, jwksUri, audience, defaultPermissions, enabled, roleClaim, requiredClaims } = provider;
   const role = roleClaim === null ? {} : { roleClaim };
   const required = requiredClaims === null ? {} : { requiredClaims };

@@ -12,9 +12,12 @@ import type { Databases } from '../store/databases.ts';
 import { loadStatistics, loadWorkspaceStatistics } from '../store/statistics.ts';
 import { loadWorkspaces, searchWorkspaces, updateWorkspace, type WorkspaceSummary } from '../store/workspaces.ts';
 import { noOrganization, noWorkspace, requireValue } from './access.ts';
+import type { ApiKeyMaker } from './api-keys.ts';
 import { refinedBody } from './body.ts';
 import { MIGRATION_RUNS } from './describe.ts';
+import { type IdentityProviderServices, listWarnings, providerChanges } from './identity-provider.ts';
 import { DisplayName, Slug } from './names.ts';
+import { CREATED_PARTS, describeParts, NEW_PARTS, parseParts, storeParts } from './new-workspace.ts';
 import { flag, PAGE, type Parameter, textParameter } from './query.ts';
 import {
   anyShape,
@@ -27,7 +30,7 @@ import {
   nullableShape,
   objectShape,
   pageShape,
-  respondCreated,
+  respond,
   respondData,
   respondNothing,
   respondPage,
@@ -41,12 +44,13 @@ import {
   WORKSPACE,
   workspaceLocation,
 } from './route.ts';
+import { warnedShape, warningMeta } from './warnings.ts';
 
 const NAMES = { slug: Slug, name: Type.Optional(DisplayName) };
 // The parser of documents checks the schema: its messages say more than a shape can.
-const NewWorkspace = objectShape({ ...NAMES, schema: Type.Optional(anyShape()) });
+const NewWorkspace = objectShape({ ...NAMES, schema: Type.Optional(anyShape()), ...NEW_PARTS });
 const NewWorkspaceDescribed = objectShape(
-  { ...NAMES, schema: Type.Optional(nullableShape(DocumentShape)) },
+  { ...NAMES, schema: Type.Optional(nullableShape(DocumentShape)), ...NEW_PARTS },
   { title: 'NewWorkspace' },
 );
 const CorsOrigins = {
@@ -86,6 +90,7 @@ const MEMBERS = {
   corsOrigins: Type.Optional(Type.Unsafe<readonly string[]>({ type: 'array', ...CorsOrigins })),
 };
 export const WorkspaceResponse = objectShape(MEMBERS, { title: 'Workspace' });
+const WorkspaceCreated = objectShape({ ...MEMBERS, ...CREATED_PARTS }, { title: 'WorkspaceCreated' });
 const SIZE = {
   records: Type.Number({ minimum: 0 }),
   exact: Type.Boolean({ description: 'false: `records` is an estimate of the database.' }),
@@ -113,14 +118,17 @@ const CONFIRM: Parameter<string | undefined> = {
   read: (text) => text,
 };
 
-export const workspaceRoutes = (services: AdminServices): AdminRoute[] => [
+export const workspaceRoutes = (services: NewWorkspaceServices): AdminRoute[] => [
   ...collectionRoutes(services),
   ...resourceRoutes(services),
 ];
 
+type NewWorkspaceServices = IdentityProviderServices & ApiKeyMaker;
+
 /** Returns the routes that list and create workspaces. */
-function collectionRoutes(services: AdminServices): AdminRoute[] {
+function collectionRoutes(services: NewWorkspaceServices): AdminRoute[] {
   const { databases } = services;
+  const { inspect, findAccessWarnings, findMistakes } = providerChanges(services);
   const route = routeMaker(services);
   return [
     route({
@@ -168,34 +176,48 @@ function collectionRoutes(services: AdminServices): AdminRoute[] {
       access: 'operator',
       changes: 'named',
       activity: 'written',
-      summary: 'Makes a workspace with the tables of its schema',
+      summary: 'Makes a workspace with the tables of its schema, its identity provider and its first keys',
       description:
-        'All of it or nothing. Without a schema it has no entities yet; without a name it is called by its slug.',
+        'All of it or nothing, in one transaction. Without a schema it has no entities yet; without a name it is called by its slug. Keys are shown this once; `meta.warnings` is that of the identity provider.',
       errors: { CONFLICT: 'another workspace of the organization has the slug, or the database is at a limit' },
       body: refinedBody(
         NewWorkspace,
-        ({ slug, name = slug, schema }, report, raw) => ({
-          slug,
-          name,
-          document: schema === undefined || schema === null ? undefined : parseDocument(raw, report),
-        }),
+        ({ slug, name = slug, schema, ...parts }, report, raw) => {
+          const document = schema === undefined || schema === null ? undefined : parseDocument(raw, report);
+          return { slug, name, document, parts: parseParts(parts, report, raw, document, findMistakes) };
+        },
         NewWorkspaceDescribed,
       ),
       example: {
         slug: 'trial',
         name: 'Trial',
         schema: { entities: { notes: { fields: { text: { type: 'text' } } } } },
+        apiKeys: [{ name: 'server' }],
       },
-      responses: { 201: data(WorkspaceResponse) },
-      async handle({ organization, body: { slug, name, document }, changed, audit }) {
+      responses: { 201: warnedShape(WorkspaceCreated) },
+      async handle({ organization, principal, body: { slug, name, document, parts }, changed, audit }) {
         const common = { organization: organization.slug, slug, name };
-        const { write } = await audit.prepare({ subject: slug, details: { name } });
+        const { identityProvider: provider } = parts;
+        // Before the transaction, as it waits for the provider.
+        const inspected = provider && (await inspect(provider, principal, provider, 'identityProvider.'));
+        const { write, actor: createdBy } = await audit.prepare({ subject: slug, details: { name } });
+        let createdParts = {};
         const input = document === undefined ? common : { ...common, document };
-        const workspace = await requireValue(createWorkspace(databases, input, write), () =>
-          noOrganization(organization.slug),
-        );
+        const creation = createWorkspace(databases, input, async (session, created) => {
+          createdParts = await storeParts(session, created, parts, { makeKey: services.makeKey, createdBy });
+          await write(session, { workspace: created, details: describeParts(createdParts) });
+        });
+        const workspace = await requireValue(creation, () => noOrganization(organization.slug));
         changed(workspace.id);
-        return respondCreated(toResponse(workspace), workspaceLocation(workspace, ''));
+        const warnings =
+          provider && inspected
+            ? listWarnings(provider, inspected, await findAccessWarnings(workspace.id, principal))
+            : [];
+        return respond(
+          201,
+          { data: { ...toResponse(workspace), ...createdParts }, ...warningMeta(warnings) },
+          { Location: workspaceLocation(workspace, '') },
+        );
       },
     }),
   ];

@@ -25,10 +25,7 @@ const RESOLVE_TIMEOUT_MS = 3000;
 
 /** Inspects a provider. `ownIssuer`: issuer of internal tokens, which no provider may use. */
 export async function inspectProvider(outbound: HttpClient, ownIssuer: string, source: KeySource): Promise<Inspection> {
-  const urlMistakes = [
-    ...findIssuerMistakes(outbound, ownIssuer, source.issuerUrl),
-    ...findUriMistakes(outbound, source),
-  ];
+  const urlMistakes = findUrlMistakes(outbound, ownIssuer, source);
   if (urlMistakes.length > 0) return { mistakes: urlMistakes, warnings: [], isPrivate: false };
   const mistakes = await findAddressMistakes(outbound, source);
   if (mistakes.length > 0) return { mistakes, warnings: [], isPrivate: false };
@@ -44,6 +41,12 @@ export async function inspectProvider(outbound: HttpClient, ownIssuer: string, s
     return { mistakes, warnings: [warning], isPrivate: contact.isPrivate };
   }
 }
+
+/** Finds URLs that no provider can have, without asking the network. */
+export const findUrlMistakes = (outbound: HttpClient, ownIssuer: string, source: KeySource): readonly UrlMistake[] => [
+  ...findIssuerMistakes(outbound, ownIssuer, source.issuerUrl),
+  ...findUriMistakes(outbound, source),
+];
 
 function findIssuerMistakes(outbound: HttpClient, ownIssuer: string, issuerUrl: string): UrlMistake[] {
   const message = outbound.findMistake(issuerUrl) ?? findIssuerMistake(ownIssuer, new URL(issuerUrl));

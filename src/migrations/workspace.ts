@@ -30,13 +30,13 @@ export interface NewWorkspace {
 const DDL_TIMEOUT_MS = 600_000;
 
 /**
- * Creates a workspace; undefined if the organization does not exist; 409 when the slug is taken in it. `writeActivity`
- * runs in the same transaction.
+ * Creates a workspace; undefined if the organization does not exist; 409 when the slug is taken in it. `complete` runs in
+ * the same transaction, when the tables are there.
  */
 export async function createWorkspace(
   databases: Databases,
   workspace: NewWorkspace,
-  writeActivity?: WriteActivity,
+  complete?: (session: Session, created: WorkspaceSummary) => Promise<void>,
 ): Promise<WorkspaceSummary | undefined> {
   const { organization, slug, name, document = EMPTY_DOCUMENT } = workspace;
   throwWhenUnavailable(databases.topology.everyNode);
@@ -56,7 +56,7 @@ export async function createWorkspace(
         await makeSchema(session, databaseSchema, tables, databases.topology);
         await executeEach(session, createTables(tables, extensions));
         await keepAllChanges(session, document, databaseSchema, databases.topology);
-        await writeActivity?.(session, { workspace: created });
+        await complete?.(session, created);
         return created;
       },
       { statementTimeoutMs: DDL_TIMEOUT_MS, purpose: 'migration' },

@@ -24,6 +24,16 @@ export function withSuffix(report: Report, suffix: string): Report {
   return Object.assign(noting, report);
 }
 
+/** Returns the report for a part of the document, whose paths begin there. */
+export function withPrefix(report: Report, prefix: Path): Report {
+  const below = (path: Path, code: DetailCode, message: string): void => report([...prefix, ...path], code, message);
+  return Object.assign(below, {
+    ...report,
+    has: (path: Path) => report.has([...prefix, ...path]),
+    misspelt: (path: Path) => report.misspelt([...prefix, ...path]),
+  });
+}
+
 // Most mistakes in a response; without a limit the response to a document of mistakes would be larger than the
 // document.
 const MAX_DETAILS = 1000;

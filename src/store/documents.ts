@@ -90,7 +90,7 @@ export function storeDocument(id: string, { document, names, releasedNames, rena
 }
 
 /** Loads the ids of a workspace's entities by their names. */
-export async function loadEntityIds(db: Database, id: string): Promise<ReadonlyMap<string, string>> {
+export async function loadEntityIds(db: Pick<Session, 'query'>, id: string): Promise<ReadonlyMap<string, string>> {
   const rows = await db.query<{ ids: Readonly<Record<string, number>> }>(
     toQuery(sql`select entity_ids as ids from wda.workspace where id = ${id}`),
   );

@@ -94,6 +94,21 @@ test('a workspace is created and listed', async () => {
   assert.equal((await json<{ slug: string }[]>(['workspace', 'list', 'acme']))[0]?.slug, 'shop');
 });
 
+test('a workspace is made with its first keys and its provider, which a file has', async () => {
+  const path = file('access.yaml');
+  await writeFile(path, 'apiKeys:\n  - name: app\n  - { name: site, permissions: READ_ONLY }\n');
+  const { stdout } = await done(['workspace', 'create', 'acme/keyed', '--access', path]);
+  assert.match(stdout, /^Created workspace acme\/keyed\nKEY +FOR\nwda_\S+ +app\nwda_\S+ +site\n$/);
+  await writeFile(path, 'apiKeys: [{ name: app, permissions: ALL }]\nschema: {}\n');
+  const wrong = await wda(['workspace', 'create', 'acme/other', '--access', path], { env });
+  assert.deepEqual([wrong.code, /it has schema/.test(wrong.stderr)], [2, true], wrong.stderr);
+  await writeFile(path, 'apiKeys: [{ name: app, permissions: ALL }]\n');
+  const refused = await wda(['workspace', 'create', 'acme/other', '--access', path], { env });
+  assert.equal(refused.code, 1);
+  assert.match(refused.stderr, /apiKeys\.0\.permissions/);
+  await done(['workspace', 'delete', 'acme/keyed', '--confirm', 'keyed']);
+});
+
 test('a workspace is suspended, made read-only, and activated', async () => {
   for (const [command, words, state] of [
     ['suspend', 'suspended', 'suspended'],

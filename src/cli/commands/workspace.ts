@@ -1,7 +1,13 @@
 // `wda org` and `wda workspace`: organizations, and the workspaces in them. Organizations and new workspaces require the
 // operator's credential.
 import type { Command } from 'commander';
-import type { EntityStatistics, Organization, Workspace, WorkspaceListed } from '../../../admin-types/admin-api.d.ts';
+import type {
+  EntityStatistics,
+  Organization,
+  Workspace,
+  WorkspaceCreated,
+  WorkspaceListed,
+} from '../../../admin-types/admin-api.d.ts';
 import { ADMIN_PREFIX } from '../admin-client.ts';
 import {
   action,
@@ -11,6 +17,7 @@ import {
   organizationPath,
   parseWorkspace,
   printList,
+  printWarnings,
   requireWorkspace,
   workspaceName,
   workspacePath,
@@ -18,7 +25,7 @@ import {
 import { usageFailure } from '../failure.ts';
 import { printResult } from '../io.ts';
 import { formatBytes } from '../progress.ts';
-import { readSchemaFile, rethrowWithLines } from '../schema-file.ts';
+import { isObject, readSchemaFile, rethrowWithLines, type SchemaFile } from '../schema-file.ts';
 import { formatCount, printable, renderPairs, renderTable } from '../table.ts';
 import { registerMove } from './cluster.ts';
 import { registerCopy } from './workspace-copy.ts';
@@ -59,6 +66,10 @@ export function register(program: Command): void {
     .argument('<org/workspace>', 'its address, such as acme/shop')
     .option('--name <name>', 'name for people (default: the slug)')
     .option('--schema <file>', 'schema document, YAML or JSON, that it starts with')
+    .option(
+      '--access <file>',
+      'its first keys and identity provider: apiKeys, identityProvider, YAML or JSON; keys are shown once',
+    )
     .action(action(create));
   group
     .command('set')
@@ -92,6 +103,7 @@ export function register(program: Command): void {
   registerMove(group);
   examples(group, [
     'wda workspace create acme/shop --name "Shop" --schema schema.yaml',
+    'wda workspace create acme/globex --schema schema.yaml --access access.yaml --json',
     'wda workspace set acme/shop --cors-origins https://app.example.com',
     'wda workspace copy acme/shop acme/staging',
     'wda workspace suspend acme/shop',
@@ -123,20 +135,53 @@ async function removeOrganization(slug: string, options: GlobalOptions): Promise
 
 async function create(
   address: string,
-  options: GlobalOptions & { readonly name?: string; readonly schema?: string },
+  options: GlobalOptions & { readonly name?: string; readonly schema?: string; readonly access?: string },
 ): Promise<void> {
   const { organization, workspace } = parseWorkspace(address);
   const client = connect(options);
+  const access =
+    options.access === undefined ? undefined : await readSchemaFile(options.io, options.access, ACCESS_FORM);
+  const parts = access === undefined ? {} : parseAccess(access);
   const file = options.schema === undefined ? undefined : await readSchemaFile(options.io, options.schema);
   const body = {
     slug: workspace,
     name: options.name ?? workspace,
     ...(file === undefined ? {} : { schema: file.document }),
+    ...parts,
   };
-  const { data } = await client
-    .send('POST', `${organizationPath(organization)}/workspaces`, { body })
-    .catch((error) => rethrowWithLines(error, file, ['schema']));
-  await printResult(options, data, () => `Created workspace ${organization}/${workspace}`);
+  const { data, meta } = await client
+    .send<WorkspaceCreated>('POST', `${organizationPath(organization)}/workspaces`, { body })
+    .catch((error) => rethrowWithLines(error, file, ['schema']))
+    .catch((error) => rethrowWithLines(error, access));
+  printWarnings(options.io, { meta });
+  const keys = data.apiKeys ?? [];
+  await printResult(options, data, () =>
+    [
+      `Created workspace ${organization}/${workspace}`,
+      ...(keys.length === 0
+        ? []
+        : [
+            renderTable(
+              ['KEY', 'FOR'],
+              keys.map(({ key, name }) => [key, name]),
+            ),
+          ]),
+    ].join('\n'),
+  );
+}
+
+const ACCESS_FORM = 'access of a new workspace: an object with "apiKeys" or "identityProvider"';
+const ACCESS_MEMBERS = ['apiKeys', 'identityProvider'];
+
+/** Returns the members of the file; others would be those of the workspace itself. */
+function parseAccess(file: SchemaFile): object {
+  const { document } = file;
+  const unknown = isObject(document) ? Object.keys(document).find((name) => !ACCESS_MEMBERS.includes(name)) : undefined;
+  if (!isObject(document) || unknown !== undefined)
+    throw usageFailure(
+      `${file.name} is no ${ACCESS_FORM}${unknown === undefined ? '' : `: it has ${printable(unknown)}`}`,
+    );
+  return document;
 }
 
 interface SetOptions extends GlobalOptions {
