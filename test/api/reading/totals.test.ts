@@ -87,6 +87,25 @@ test('the total of a table that has grown large is kept from the first list on',
   await there.query(`update ${there.named('total')} set n = n - 7 where slot < 0`);
 });
 
+test('far pages, which are read from the nearer end, are those of the other way', async () => {
+  await keeping();
+  await workspace.create('things', [{ size: null }, { size: null }, { size: null }]);
+  const size = 100;
+  const last = Math.ceil((await counted()) / size) - 1;
+  for (const sort of ['id,asc', 'id,desc', 'size,asc', 'size,desc', 'group.name,asc&sort=size,desc'])
+    for (const page of [0, 10, Math.floor(last / 2), Math.ceil(last / 2) + 1, last - 1, last, last + 1, last + 100]) {
+      const read = async (count: string) => {
+        const path = `things?fields=id,size&size=${size}&page=${page}&sort=${sort}&count=${count}`;
+        const { status, json, text } = await workspace.call(path);
+        assert.equal(status, 200, text);
+        return json.data;
+      };
+      const records = await read('exact');
+      assert.deepEqual(records, await read('none'), `${sort}, page ${page}`);
+      assert.equal(records.length, page < last ? size : page === last ? (await counted()) - last * size : 0);
+    }
+});
+
 test('a small table is counted', async () => {
   assert.equal((await workspace.call('groups')).json.meta.totalElements, 20);
   const rows = await there.query(`select 1 from ${there.named('total')} where relation like 'groups%'`);

@@ -32,7 +32,7 @@ const WORDS = new Set(
   row_number octet_length strpos starts_with right length upper lower replace to_char explain format json
   text int4 int8 numeric float8 bool date timestamptz uuid jsonb xmin data total last more version q x s j
   answer records numbered chosen n t b counted relid relation slot pending sum any int8 regclass
-  rows unbounded preceding w`.split(/\s+/),
+  rows unbounded preceding w near backward union all greatest`.split(/\s+/),
 );
 
 /** Names of the schema, and what our statements call things themselves. */
