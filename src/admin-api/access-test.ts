@@ -213,6 +213,9 @@ async function bodyText({ body }: Reply, maxBytes: number): Promise<string> {
       return Buffer.from(body.bytes).toString();
     case 'stream':
       return JSON.stringify(await readText(body.stream, maxBytes));
+    case 'messages':
+      body.cancel();
+      throw new TypeError('a request without an Accept header is not answered by an event stream');
     default:
       return body satisfies never;
   }

@@ -35,6 +35,8 @@ export interface RequestContext extends Access {
   readonly via?: 'mcp' | undefined;
   /** Returns the request with the current credential and snapshot; 401 or 404 when it is no longer allowed. */
   readonly refresh: () => Promise<RequestContext>;
+  /** Returns the context for work that outlives its request, of which it keeps nothing. */
+  readonly outlive: (request: RawRequest) => RequestContext;
 }
 
 /** A principal with the part of a snapshot that is within its scope. */
@@ -121,9 +123,10 @@ export async function authenticate(
   address: Address,
 ): Promise<RequestContext> {
   const { metadata } = address;
+  const { credential } = request;
   try {
     const resolve = async (rateLimit: RateLimit): Promise<Access> =>
-      requireNotSuspended(await resolveAccess(deps, request, address, rateLimit));
+      requireNotSuspended(await resolveAccess(deps, { credential }, address, rateLimit));
     return makeContext(deps, request, await resolve(deps.rateLimit), () => resolve(noLimit));
   } catch (error) {
     const isChallenged = metadata !== undefined && error instanceof ApiError && error.status === 401;
@@ -167,7 +170,7 @@ export function restrictContext(deps: ContextDeps, context: RequestContext, ids:
 }
 
 function makeContext(
-  { config }: ContextDeps,
+  deps: Pick<ContextDeps, 'config'>,
   request: RawRequest,
   { workspace, principal }: Access,
   loadAccess: () => Promise<Access>,
@@ -177,11 +180,12 @@ function makeContext(
     request,
     via,
     signal: request.signal,
-    deadline: new Deadline(config.statementTimeoutMs),
+    deadline: new Deadline(deps.config.statementTimeoutMs),
     refresh: async (): Promise<RequestContext> => {
       const current = await loadAccess();
       return { ...common, workspace: current.workspace, principal: current.principal, checkedAt: performance.now() };
     },
+    outlive: (other: RawRequest) => makeContext(deps, other, { workspace, principal }, loadAccess, via),
   };
   return { ...common, workspace, principal, checkedAt: request.arrivedAt };
 }
@@ -270,7 +274,7 @@ export function authorize(
     cache,
     databases: { topology },
   } = deps;
-  const { request, via, signal, workspace, principal, deadline, checkedAt } = context;
+  const { request, via, signal, workspace, principal, deadline, checkedAt, outlive } = context;
   const { access } = OPERATIONS[call.operation];
   const entity = admit(workspace, principal, call.entity, access);
   const node = topology.getNode(workspace);
@@ -288,6 +292,7 @@ export function authorize(
     principal,
     deadline,
     checkedAt,
+    outlive,
     call,
     entity: onNode?.entity ?? entity,
     executor: onNode?.executor ?? executor,

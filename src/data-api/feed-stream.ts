@@ -1,15 +1,16 @@
 // Sends the events of a feed as they happen, as an event stream. A stream holds no database connection, and no more of what
 // its client has not read than a buffer: beyond that it is only its place, and reads on from the database.
-import { Readable } from 'node:stream';
+import { setImmediate as turn } from 'node:timers/promises';
 import type { Config } from '../config.ts';
 import type { Executor } from '../database/pool.ts';
 import { ApiError, viewChanged } from '../errors.ts';
 import type { RawRequest, RequestSignal } from '../http/request.ts';
 import { type FeedRequest, parseFeedRequest } from '../request/feed-request.ts';
+import { type MessageSink, toChunk } from '../response/chunk.ts';
 import { formatId, formatMessage, HEARTBEAT, prefersStream, STREAM_START } from '../response/event-stream.ts';
 import type { Reply } from '../response/reply.ts';
 import { Deadline, type RequestContext } from './context.ts';
-import { type Continuation, numberChanges, type Run } from './feed-numbering.ts';
+import { type Continuation, makeRun, numberChanges, type Run } from './feed-numbering.ts';
 import {
   describeRestart,
   type FeedPage,
@@ -21,8 +22,9 @@ import {
   resolveFeed,
   sealPlace,
 } from './feed-page.ts';
-import type { FeedStreams, StreamEvent, StreamPage } from './feed-streams.ts';
+import type { FeedStreams, StreamPage } from './feed-streams.ts';
 import type { FeedWatch } from './feed-watch.ts';
+import { makeRequest } from './internal-request.ts';
 import type { SnapshotRetry } from './retry.ts';
 
 export interface StreamDeps extends PageDeps {
@@ -36,13 +38,16 @@ const PAGE_SIZE = 100;
 // Interval of the check of credential and view, which must end a stream within a second.
 export const CHECK_MS = 600;
 const PAUSE_MS = 1000;
-// Bytes that wait in memory; the connection has as many again.
-const BUFFER_BYTES = 65_536;
 const TOO_SLOW_MS = 60_000;
 // Time for the last message of a client that reads nothing.
 const LINGER_MS = 1000;
+// Messages after which other requests have a turn: 5 ms.
+const MAX_WRITES_AT_ONCE = 500;
 // Events after which a client is told again that it has all.
 const STRETCH = 1000;
+
+const START = toChunk(STREAM_START);
+const SILENCE = toChunk(HEARTBEAT);
 
 export const wantsStream = ({ headers }: RawRequest): boolean => prefersStream(headers.accept);
 
@@ -63,15 +68,13 @@ export async function openStream(
       const resolved = await resolveFeed(deps, now, executor, feed);
       return { resolved, page: toStreamPage(resolved, await readFirstPage(deps, resolved)) };
     });
-    const output = makeOutput(context.signal);
-    const follower: Follower = { deps, context, executor, feed, output };
-    void follow(follower, startProgress(first))
-      .catch((error) => output.stream.destroy(error))
-      .finally(release);
+    const { credential, path } = request;
+    // A function of its own, as this one would keep the request.
+    const start = startStream.bind(undefined, { deps, executor, feed, first, credential, path, release }, context);
     return {
       status: 200,
       headers: { 'Cache-Control': 'no-store', 'X-Accel-Buffering': 'no', Connection: 'close' },
-      body: { kind: 'stream', contentType: 'text/event-stream; charset=utf-8', stream: output.stream },
+      body: { kind: 'messages', contentType: 'text/event-stream; charset=utf-8', start, cancel: release },
     };
   } catch (error) {
     release();
@@ -79,79 +82,108 @@ export async function openStream(
   }
 }
 
-/* ---- output ---- */
-
-interface Output {
-  readonly stream: Readable;
-  /** Returns whether there is room for more. */
-  readonly push: (text: string) => boolean;
-  /** Resolves when there is room, the client is gone, or the time is over. */
-  readonly drain: (timeoutMs: number) => Promise<void>;
-  readonly isFull: () => boolean;
-  readonly isClosed: () => boolean;
-  /** Time of the last message, on the clock of performance.now(). */
-  readonly sentAt: () => number;
-  readonly finish: (text: string) => void;
+interface Opened extends Pick<Follower, 'deps' | 'executor' | 'feed'>, Pick<RawRequest, 'credential' | 'path'> {
+  readonly first: Read;
+  readonly release: () => void;
 }
 
-function makeOutput(signal: RequestSignal): Output {
-  let isFull = false;
-  let sentAt = performance.now();
-  let wake: (() => void) | undefined;
-  const stream = new Readable({
-    highWaterMark: BUFFER_BYTES,
-    read() {
-      isFull = false;
-      wake?.();
-    },
-    destroy(error, callback) {
-      unsubscribe();
-      wake?.();
-      callback(error);
-    },
+function startStream(opened: Opened, { request, outlive }: RequestContext, sink: MessageSink): void {
+  const { deps, executor, feed, first, credential, path, release } = opened;
+  const { id, arrivedAt, method } = request;
+  const source = { id, arrivedAt, signal: NEVER, slices: AT_ONCE };
+  const context = outlive(makeRequest({ method, path }, source));
+  const { identity, views } = first.resolved;
+  const run = makeRun(executor, context, views[0]?.entity.name ?? '');
+  const progress = startProgress({ resolved: { ...first.resolved, context, run }, page: first.page });
+  const parts = [credential, path, context.workspace.id, identity.query, identity.view, feed.previous];
+  const key = typeof credential === 'string' ? JSON.stringify(parts) : undefined;
+  const follower: Follower = { deps, context, executor, feed, key, outputs: new Set() };
+  const output = new Output(sink, follower, release);
+  output.push(START);
+  start(follower, progress);
+}
+
+function start(follower: Follower, progress: Progress): void {
+  follow(follower, progress).catch(() => {
+    for (const { sink } of follower.outputs) sink.destroy();
   });
-  const unsubscribe = signal.onAbort(() => stream.destroy());
-  // The pipeline of the response adds its listener later; until then an error must not end the process.
-  stream.on('error', () => undefined);
-  const push = (text: string): boolean => {
-    if (stream.destroyed) return false;
-    sentAt = performance.now();
-    isFull = !stream.push(text);
-    return !isFull;
-  };
-  return {
-    stream,
-    push,
-    drain: (timeoutMs) =>
-      new Promise((resolve) => {
-        const timer = setTimeout(() => wake?.(), timeoutMs);
-        wake = () => {
-          clearTimeout(timer);
-          wake = undefined;
-          resolve();
-        };
-        if (!isFull || stream.destroyed) wake();
-      }),
-    isFull: () => isFull,
-    isClosed: () => stream.destroyed || signal.isAborted(),
-    sentAt: () => sentAt,
-    finish(text) {
-      push(text);
-      if (!stream.destroyed) stream.push(null);
-      if (isFull) setTimeout(() => stream.destroy(), LINGER_MS).unref();
-    },
-  };
+}
+
+const AT_ONCE = { next: async () => undefined, hasTime: () => true, addTime: () => undefined };
+
+/* ---- output ---- */
+
+/** A stream as its client has it. */
+class Output {
+  readonly sink: MessageSink;
+  /** Events that were sent since the client was told that it has all. */
+  untold = Number.POSITIVE_INFINITY;
+  #follower: Follower;
+
+  constructor(sink: MessageSink, follower: Follower, release: () => void) {
+    this.sink = sink;
+    this.#follower = follower;
+    follower.outputs.add(this);
+    sink.onClose(() => {
+      this.#follower.outputs.delete(this);
+      release();
+    });
+  }
+
+  /** Leaves its follower for another one. */
+  join(follower: Follower): void {
+    this.#follower.outputs.delete(this);
+    this.#follower = follower;
+    follower.outputs.add(this);
+  }
+
+  /** Returns whether there is room for more. */
+  push(message: Uint8Array): boolean {
+    return this.sink.send(message);
+  }
+
+  /** Resolves when there is room, the client is gone, or the time is over. */
+  drain(timeoutMs: number): Promise<void> {
+    const { sink } = this;
+    return new Promise((resolve) => {
+      const wake = (): void => {
+        clearTimeout(timer);
+        sink.onDrain(undefined);
+        resolve();
+      };
+      const timer = setTimeout(wake, timeoutMs);
+      sink.onDrain(wake);
+      if (!sink.isFull() || sink.isClosed()) wake();
+    });
+  }
+
+  finish(message: Uint8Array): void {
+    const { sink } = this;
+    sink.send(message);
+    const isFull = sink.isFull();
+    sink.end();
+    if (isFull) setTimeout(() => sink.destroy(), LINGER_MS).unref();
+  }
 }
 
 /* ---- following ---- */
 
+/**
+ * Reads the feed for streams with the same place, view and credential. Streams of one credential that have all are one
+ * follower, so that each of ten thousand is little more than its socket; one whose client reads slowly leaves it.
+ */
 interface Follower {
   readonly deps: StreamDeps;
   readonly context: RequestContext;
   readonly executor: Executor;
   readonly feed: FeedRequest;
-  readonly output: Output;
+  /** Text of what is the same for all of its streams, or undefined if they are not joined with others. */
+  readonly key: string | undefined;
+  readonly outputs: Set<Output>;
 }
+
+/** Followers that have everything and wait, by their keys. */
+type WaitingFollowers = Map<string, readonly [Follower, Progress]>;
 
 /** A page with the feed as it was resolved for it. */
 interface Read {
@@ -159,7 +191,7 @@ interface Read {
   readonly page: StreamPage;
 }
 
-/** Where a stream is. */
+/** Where a follower is. */
 interface Progress {
   resolved: ResolvedFeed;
   /**
@@ -171,6 +203,8 @@ interface Progress {
   place: Continuation;
   /** Position of the last cursor that was sent. */
   sent: number;
+  /** Time of the last message, on the clock of performance.now(). */
+  sentAt: number;
   /** Whether the last page had an end, and all of it was sent. */
   isAtEnd: boolean;
   /** Events of the next page: fewer for a client that reads slowly, as what does not fit is read again. */
@@ -182,38 +216,33 @@ const startProgress = ({ resolved, page }: Read): Progress => ({
   page,
   place: page.end,
   sent: page.end.position - 1,
+  sentAt: performance.now(),
   isAtEnd: false,
   size: PAGE_SIZE,
 });
 
-/** Sends pages until the client is gone or the stream has an end. */
+/** Sends pages until all clients are gone, the streams have an end, or another follower has them. */
 async function follow(follower: Follower, progress: Progress): Promise<void> {
-  const { deps, output } = follower;
+  const { deps, outputs } = follower;
   const end = (code: string, message: string): void => {
-    deps.streams.countEnd(code);
-    output.finish(formatMessage('end', undefined, JSON.stringify({ code, message })));
+    const chunk = toChunk(formatMessage('end', undefined, JSON.stringify({ code, message })));
+    for (const output of outputs) {
+      deps.streams.countEnd(code);
+      output.finish(chunk);
+    }
   };
-  output.push(STREAM_START);
-  let untold = Number.POSITIVE_INFINITY;
-  while (!output.isClosed()) {
+  while (outputs.size > 0) {
     if (deps.streams.isEnding()) return end('SHUTTING_DOWN', 'The server is shutting down: connect again');
-    untold += sendPage(follower, progress);
-    const until = performance.now() + TOO_SLOW_MS;
-    while (output.isFull() && !output.isClosed() && !deps.streams.isEnding() && performance.now() < until)
-      await output.drain(CHECK_MS);
-    if (output.isClosed()) return;
-    if (output.isFull() && !deps.streams.isEnding())
+    await sendPage(follower, progress);
+    if (!(await waitForCapacity(follower, progress)))
       return end('TOO_SLOW', 'Nothing was read for a minute: connect again');
     const { resolved, place } = progress;
-    if (progress.isAtEnd && untold > STRETCH) {
-      const cursor = sealPlace(resolved, place);
-      output.push(formatMessage('caught-up', cursor, JSON.stringify({ cursor })));
-      progress.sent = place.position;
-      untold = 0;
-    }
-    try {
-      await readNext(follower, progress);
-    } catch (error) {
+    if (progress.isAtEnd) sendCaughtUp(follower, progress);
+    if (joinWaiting(follower, progress)) return;
+    const error = await readNext(follower, progress).then(returnNothing, returnError);
+    // No other stream joins before the page is sent.
+    stopWaiting(follower);
+    if (error !== undefined) {
       const reason = toEnd(error);
       if (reason !== undefined) {
         if (reason === 'CHANGES_OFF' || reason === 'VIEW_CHANGED') await sendEndings(follower, resolved, place);
@@ -223,38 +252,133 @@ async function follow(follower: Follower, progress: Progress): Promise<void> {
       // The database is away: the stream stays, and goes on without a gap.
       await deps.watch.pause(PAUSE_MS);
     }
-    if (performance.now() - output.sentAt() > deps.config.streamHeartbeatSeconds * 1000 - CHECK_MS) {
-      output.push(progress.sent === place.position ? HEARTBEAT : formatId(sealPlace(resolved, place)));
-      progress.sent = place.position;
-    }
+    if (performance.now() - progress.sentAt > deps.config.streamHeartbeatSeconds * 1000 - CHECK_MS)
+      sendToAll(follower, progress, progress.sent === place.position ? SILENCE : seal(resolved, place));
   }
 }
 
-/** Sends the events of the page until there is no more room, and lets go of the page. Returns the number of events. */
-function sendPage({ deps, output }: Follower, progress: Progress): number {
-  const { page } = progress;
-  if (page === undefined) return 0;
-  const { events, more } = page;
-  let last: StreamEvent | undefined;
-  let count = 0;
-  for (const event of events) {
-    last = event;
-    count++;
-    deps.streams.countEvent();
-    if (!output.push(event.message)) break;
+const returnNothing = (): undefined => undefined;
+const returnError = (error: unknown): unknown => error ?? new Error('rejected without an error');
+
+const seal = (resolved: ResolvedFeed, place: Continuation): Uint8Array => toChunk(formatId(sealPlace(resolved, place)));
+
+/** Sends a message with a cursor of the place, or with none when that was sent before. */
+function sendToAll({ outputs }: Follower, progress: Progress, message: Uint8Array): void {
+  for (const output of outputs) output.push(message);
+  progress.sent = progress.place.position;
+  progress.sentAt = performance.now();
+}
+
+/** Tells those who were not told of it, or not since many events, that they have all. */
+function sendCaughtUp({ outputs }: Follower, progress: Progress): void {
+  const { resolved, place } = progress;
+  const untold = [...outputs].filter((output) => output.untold > STRETCH);
+  if (untold.length === 0) return;
+  const cursor = sealPlace(resolved, place);
+  const message = toChunk(formatMessage('caught-up', cursor, JSON.stringify({ cursor })));
+  for (const output of untold) {
+    output.push(message);
+    output.untold = 0;
   }
-  const isWhole = count === events.length;
+  if (untold.length < outputs.size) return;
+  progress.sent = place.position;
+  progress.sentAt = performance.now();
+}
+
+/** Waits for the client of a follower to read; returns false when it reads nothing. Of several, those who read go on. */
+async function waitForCapacity(follower: Follower, progress: Progress): Promise<boolean> {
+  const { deps, outputs } = follower;
+  const until = performance.now() + TOO_SLOW_MS;
+  const isFull = ({ sink }: Output): boolean => sink.isFull() && !sink.isClosed();
+  for (const output of outputs)
+    if (outputs.size > 1 && isFull(output)) separate(follower, progress, output, { ...progress });
+  const [only] = outputs;
+  if (only === undefined || outputs.size > 1) return true;
+  while (isFull(only) && !deps.streams.isEnding() && performance.now() < until) await only.drain(CHECK_MS);
+  return !isFull(only) || deps.streams.isEnding();
+}
+
+/** Gives the streams to a follower that waits at the same place; returns whether there is one. Else it waits for others. */
+function joinWaiting(follower: Follower, progress: Progress): boolean {
+  const { deps, key, outputs } = follower;
+  if (key === undefined || !progress.isAtEnd || progress.place.seen !== undefined) return false;
+  const waiting = getWaiting(deps);
+  const [other, at] = waiting.get(key) ?? [];
+  if (other === undefined || at === undefined) waiting.set(key, [follower, progress]);
+  if (other === undefined || at?.place.position !== progress.place.position) return false;
+  for (const output of outputs) output.join(other);
+  at.sent = Math.min(at.sent, progress.sent);
+  at.sentAt = Math.min(at.sentAt, progress.sentAt);
+  return true;
+}
+
+function stopWaiting(follower: Follower): void {
+  const waiting = getWaiting(follower.deps);
+  if (follower.key !== undefined && waiting.get(follower.key)?.[0] === follower) waiting.delete(follower.key);
+}
+
+/** Followers that wait, of each server. */
+const WAITING = new WeakMap<FeedStreams, WaitingFollowers>();
+
+function getWaiting({ streams }: StreamDeps): WaitingFollowers {
+  const waiting = WAITING.get(streams) ?? new Map();
+  WAITING.set(streams, waiting);
+  return waiting;
+}
+
+/** Sends the events of the page to each client until it has no more room, and lets go of the page. */
+async function sendPage(follower: Follower, progress: Progress): Promise<void> {
+  const { page } = progress;
+  if (page === undefined) return;
+  const { deps, outputs } = follower;
   progress.page = undefined;
-  progress.place = isWhole || last === undefined ? page.end : last.end;
-  progress.sent = last?.end.position ?? progress.sent;
-  progress.isAtEnd = isWhole && !more;
-  progress.size = isWhole ? PAGE_SIZE : Math.min(PAGE_SIZE, 2 * count);
-  return count;
+  const before = { ...progress };
+  Object.assign(progress, passPage(page, page.events.length, before));
+  let writes = 0;
+  for (const output of outputs) {
+    let count = 0;
+    for (const { message } of page.events) {
+      count++;
+      deps.streams.countEvent();
+      if (!output.push(message)) break;
+    }
+    output.untold += count;
+    if (count < page.events.length)
+      separate(follower, progress, output, { ...before, ...passPage(page, count, before) });
+    writes += count;
+    if (writes < MAX_WRITES_AT_ONCE) continue;
+    writes = 0;
+    await turn();
+  }
+}
+
+/** Gives a client that reads slowly a follower of its own, unless it is the only one of its follower. */
+function separate(follower: Follower, progress: Progress, output: Output, own: Progress): void {
+  if (follower.outputs.size === 1) {
+    Object.assign(progress, own);
+    return;
+  }
+  const slow: Follower = { ...follower, outputs: new Set() };
+  output.join(slow);
+  start(slow, own);
+}
+
+/** Returns the place after some events of a page. */
+function passPage(page: StreamPage, count: number, before: Progress) {
+  const isWhole = count === page.events.length;
+  const last = page.events[count - 1];
+  return {
+    place: isWhole || last === undefined ? page.end : last.end,
+    sent: last?.end.position ?? before.sent,
+    sentAt: last === undefined ? before.sentAt : performance.now(),
+    isAtEnd: isWhole && !page.more,
+    size: isWhole ? PAGE_SIZE : Math.min(PAGE_SIZE, 2 * count),
+  };
 }
 
 /** Sends the ends of entities, or of their changes, that end the stream. */
 async function sendEndings(
-  { deps, executor, output }: Follower,
+  { deps, executor, outputs }: Follower,
   resolved: ResolvedFeed,
   place: Continuation,
 ): Promise<void> {
@@ -262,8 +386,11 @@ async function sendEndings(
   const run: Run = (query, pool) => executor.run(query, pool, { tenant: id });
   // Without the database the stream ends all the same; its end says why.
   for (const { name, text, end } of await readEndings(run, resolved, place).catch(() => [])) {
-    output.push(formatMessage(name, sealPlace(resolved, end), text));
-    deps.streams.countEvent();
+    const message = toChunk(formatMessage(name, sealPlace(resolved, end), text));
+    for (const output of outputs) {
+      output.push(message);
+      deps.streams.countEvent();
+    }
   }
 }
 
@@ -322,7 +449,7 @@ function readShared(deps: StreamDeps, resolved: ResolvedFeed, place: Continuatio
 const toStreamPage = (resolved: ResolvedFeed, page: FeedPage): StreamPage => ({
   ...page,
   events: page.events.map(({ name, text, end }) => ({
-    message: formatMessage(name, sealPlace(resolved, end), text),
+    message: toChunk(formatMessage(name, sealPlace(resolved, end), text)),
     end,
   })),
 });

@@ -16,7 +16,8 @@ export interface StreamPage {
 }
 
 export interface StreamEvent {
-  readonly message: string;
+  /** A chunk. */
+  readonly message: Uint8Array;
   /** Place after the event. */
   readonly end: Continuation;
 }

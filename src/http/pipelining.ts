@@ -4,6 +4,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { getCurrentRound } from '../limits/fair-scheduler.ts';
+import { detachSocket } from './message-connection.ts';
 
 export type StartRequest = (message: IncomingMessage, response: ServerResponse) => void;
 
@@ -17,6 +18,13 @@ export interface Pipelining {
   readonly add: (message: IncomingMessage, response: ServerResponse) => void;
   /** Ends a request that was started, and starts the next of its connection. */
   readonly end: (message: IncomingMessage) => void;
+  /**
+   * Ends the HTTP of a request that is the only one of its connection, which takes no other one. Returns the socket, or
+   * undefined where it cannot be taken from Node.js.
+   */
+  readonly detach: (message: IncomingMessage, response: ServerResponse) => Socket | undefined;
+  /** Closes all connections that were detached. */
+  readonly closeDetached: () => void;
   /** True for the newest request of its connection that was started. */
   readonly isNewest: (message: IncomingMessage) => boolean;
   /** Calls the first listener of a connection when its requests are over, but for one whose body is incomplete. */
@@ -30,7 +38,7 @@ const MAX_STARTED = 16;
 const MAX_NEW_PER_ROUND = 2;
 
 /** A socket with the state of its connection: a WeakMap in place of the member took 1 % of the throughput. */
-type OwnSocket = Socket & { [STATE]?: Connection };
+type OwnSocket = Socket & { [STATE]?: Connection | undefined };
 
 const STATE = Symbol('state of the connection');
 
@@ -75,13 +83,14 @@ function isIdle({ started, last, waiting }: Connection): boolean {
 }
 
 /** Closes a half-open connection that waits for its server while nothing is sent. */
-function closeWhenSilent(socket: Socket): void {
-  let { bytesWritten } = socket;
+function closeWhenSilent(this: Socket): void {
+  let { bytesWritten } = this;
   const timer = setInterval(() => {
-    if (socket.writableLength === 0 && socket.bytesWritten === bytesWritten) socket.destroy();
-    ({ bytesWritten } = socket);
+    if (this.writableLength === 0 && this.bytesWritten === bytesWritten) this.destroy();
+    if (this.destroyed) clearInterval(timer);
+    ({ bytesWritten } = this);
   }, HALF_OPEN_MS);
-  socket.once('close', () => clearInterval(timer));
+  timer.unref();
 }
 
 /**
@@ -90,6 +99,7 @@ function closeWhenSilent(socket: Socket): void {
  */
 export function makePipelining(start: StartRequest, isClosing: () => boolean): Pipelining {
   const pausedSockets: Socket[] = [];
+  const detached = new Set<Socket>();
   let round = -1;
   let newInRound = 0;
 
@@ -105,6 +115,10 @@ export function makePipelining(start: StartRequest, isClosing: () => boolean): P
     return socket[STATE];
   }
 
+  function forget(this: Socket): void {
+    detached.delete(this);
+  }
+
   function resumeInTurn(socket: Socket): void {
     if (pausedSockets.length === 0) setImmediate(resumeNext);
     pausedSockets.push(socket);
@@ -117,7 +131,7 @@ export function makePipelining(start: StartRequest, isClosing: () => boolean): P
 
   return {
     accept(socket) {
-      socket.once('end', () => closeWhenSilent(socket));
+      socket.once('end', closeWhenSilent);
       const current = getCurrentRound();
       if (current !== round) {
         round = current;
@@ -152,7 +166,9 @@ export function makePipelining(start: StartRequest, isClosing: () => boolean): P
       });
     },
     end({ socket }) {
-      const connection = getConnection(socket);
+      const connection = (socket as OwnSocket)[STATE];
+      // It was detached.
+      if (connection === undefined) return;
       if (socket.destroyed || isClosing()) connection.waiting.length = 0;
       const next = connection.waiting.shift();
       if (next === undefined) {
@@ -167,6 +183,18 @@ export function makePipelining(start: StartRequest, isClosing: () => boolean): P
       // Its body may not have been read yet.
       if (connection.waiting.length === 0) resumeInTurn(socket);
       start(...next);
+    },
+    detach(message, response) {
+      const { started, waiting, last } = getConnection(message.socket);
+      const isAlone = started === 1 && waiting.length === 0 && last === message;
+      const socket: OwnSocket | undefined = isAlone ? detachSocket(message, response) : undefined;
+      if (socket === undefined) return undefined;
+      socket[STATE] = undefined;
+      detached.add(socket);
+      return socket.on('end', closeWhenSilent).on('close', forget);
+    },
+    closeDetached() {
+      for (const socket of detached) socket.destroy();
     },
     isNewest: (message) => getConnection(message.socket).newest === message,
     onIdle(socket, listener) {

@@ -1,10 +1,12 @@
 // Writes a reply to the response, with the headers that every answer carries.
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
 import { pipeline } from 'node:stream';
 import type { Release, Transfer } from '../limits/memory-budget.ts';
 import { type MinRate, makeRateMeter } from '../limits/upload.ts';
 import type { CorsOrigins } from '../model/origin.ts';
 import type { Reply } from '../response/reply.ts';
+import { startMessages } from './message-connection.ts';
 
 /** Builds the headers of every response, flat as name, value, name, value: Node.js writes such a list without converting it. */
 export function buildCommonHeaders(corsOrigins: CorsOrigins, origin: string | undefined): readonly string[] {
@@ -80,12 +82,15 @@ export interface WriteOptions {
    * Node.js closes a connection that is not kept alive when its answer ends, and a client that still sends loses the answer.
    */
   readonly rest?: Promise<void> | undefined;
+  /** Takes the socket from the response, where it can be taken: for a body of messages. */
+  readonly detach?: () => Socket | undefined;
 }
 
 export function writeReply(response: ServerResponse, reply: Reply, options: WriteOptions): void {
-  const { id, common, isHead, rest } = options;
+  const { id, common, isHead, rest, detach } = options;
   if (response.destroyed || response.headersSent) {
     if (reply.body.kind === 'stream') reply.body.stream.destroy();
+    if (reply.body.kind === 'messages') reply.body.cancel();
     return;
   }
   const headers = ['X-Request-Id', id, ...common];
@@ -125,6 +130,16 @@ export function writeReply(response: ServerResponse, reply: Reply, options: Writ
       pipeline(stream, response, () => undefined);
       return;
     }
+    case 'messages':
+      headers.push('Content-Type', reply.body.contentType);
+      if (!isHead) {
+        startMessages(response, { status: reply.status, headers, body: reply.body, socket: detach?.() });
+        return;
+      }
+      reply.body.cancel();
+      response.writeHead(reply.status, headers);
+      response.end();
+      return;
     default:
       reply.body satisfies never;
   }

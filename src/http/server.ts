@@ -104,7 +104,10 @@ export function makeHttpServer(options: HttpOptions): HttpServer {
     },
     async close(graceMs) {
       isClosing = true;
-      const cutTimer = setTimeout(() => server.closeAllConnections(), graceMs);
+      const cutTimer = setTimeout(() => {
+        server.closeAllConnections();
+        pipelining.closeDetached();
+      }, graceMs);
       // A server that never listened calls back with an error.
       const closePromise = new Promise<void>((resolve) => server.close(() => resolve()));
       server.closeIdleConnections();
@@ -129,7 +132,7 @@ type Responder = (message: IncomingMessage, response: ServerResponse, mount: Mou
 function makeResponder(
   options: HttpOptions,
   scheduler: FairScheduler,
-  { end, isNewest }: Pipelining,
+  { end, isNewest, detach }: Pipelining,
   isClosing: () => boolean,
 ): Responder {
   const { observer, bodyTimeoutMs, corsOrigins, minAnswerRate: minRate, answerBudget } = options;
@@ -158,7 +161,16 @@ function makeResponder(
         delegate(response, reply, { id, common, bodyTimeoutMs, observe: (status) => observe(status, error) });
       } else {
         const rest = raw.discardRest();
-        writeReply(response, reply, { id, common, isHead: method === 'HEAD', minRate, memory: raw, rest });
+        const take = (): Socket | undefined => detach(message, response);
+        writeReply(response, reply, {
+          id,
+          common,
+          isHead: method === 'HEAD',
+          minRate,
+          memory: raw,
+          rest,
+          detach: take,
+        });
         observe(reply.status, error, reply.operation);
       }
       // A request is in work until its answer has left: those that are not read would fill the memory.

@@ -1,11 +1,21 @@
 // The result of a handler: a status, headers and a body as a value; http/ writes the bytes.
 import type { Readable } from 'node:stream';
+import type { MessageSink } from './chunk.ts';
 
 export type ReplyBody =
   | { readonly kind: 'empty' }
   | { readonly kind: 'text'; readonly contentType: string; readonly text: string }
   | { readonly kind: 'bytes'; readonly contentType: string; readonly bytes: Uint8Array }
-  | { readonly kind: 'stream'; readonly contentType: string; readonly stream: Readable };
+  | { readonly kind: 'stream'; readonly contentType: string; readonly stream: Readable }
+  | MessagesBody;
+
+/** Messages that are sent as they come. Either `start` is called with the connection, or `cancel` where nothing is sent. */
+export interface MessagesBody {
+  readonly kind: 'messages';
+  readonly contentType: string;
+  readonly start: (sink: MessageSink) => void;
+  readonly cancel: () => void;
+}
 
 export interface Reply {
   readonly status: number;

@@ -222,12 +222,13 @@ describe('a client that reads nothing', () => {
       sendRequest(`${server.url}/api/v1/${shop.path}/bulky/_changes`, { headers }, resolve).on('error', reject).end();
     });
     response.pause();
-    const others = await listen('bulky/_changes?fields=n');
-    await others.next('caught-up');
+    // The second has the same view and credential as the one that does not read.
+    const others = [await listen('bulky/_changes?fields=n'), await listen('bulky/_changes')];
+    await Promise.all(others.map((stream) => stream.next('caught-up')));
     for (let n = 0; n < COUNT; n++) await write({ n, text: 'x'.repeat(200_000) }, 'bulky');
     // Others are not delayed.
-    await others.next('change', COUNT);
-    others.close();
+    for (const stream of others) await stream.next('change', COUNT);
+    for (const stream of others) stream.close();
     const numbers: number[] = [];
     response.setEncoding('utf8');
     let rest = '';
@@ -248,13 +249,16 @@ describe('a stream ends', () => {
   test('when its key is revoked', async () => {
     const body = { name: 'short', permissions: 'READ_ONLY' };
     const { data } = (await shop.admin('api-keys', { method: 'POST', body })).json;
-    const stream = await listen('notes/_changes', { credential: data.key, on: other });
-    await stream.next('caught-up');
+    const opening = { credential: data.key, on: other };
+    const stream = await listen('notes/_changes', opening);
+    const second = await listen('notes/_changes', opening);
+    await Promise.all([stream.next('caught-up'), second.next('caught-up')]);
     assert.equal((await shop.admin(`api-keys/${data.id}`, { method: 'DELETE' })).status, 204);
     await write({ text: 'after the end' });
     assert.equal((await stream.next('end')).data.code, 'CREDENTIAL_REVOKED');
-    await until('closed', stream.isEnded);
-    assert.match(await other.metrics(), /^wda_streams_ended_total\{code="CREDENTIAL_REVOKED"\} 1$/m);
+    assert.equal((await second.next('end')).data.code, 'CREDENTIAL_REVOKED');
+    await until('closed', () => stream.isEnded() && second.isEnded());
+    assert.match(await other.metrics(), /^wda_streams_ended_total\{code="CREDENTIAL_REVOKED"\} 2$/m);
     assert.deepEqual(
       stream.messages.map(({ event }) => event),
       ['caught-up', 'end'],

@@ -83,6 +83,7 @@ async function answer(executor: Executor, principal: Principal, [method, path, b
   const request = makeRequest({ method, path }, { id: 'test', arrivedAt: now, signal: signal, slices });
   const context: RequestContext = {
     request,
+    outlive: () => context,
     signal,
     workspace,
     principal,

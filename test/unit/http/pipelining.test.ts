@@ -41,6 +41,7 @@ async function serve() {
   return {
     socket,
     started,
+    detach: pipelining.detach,
     paths,
     received: () => received,
     async answer(): Promise<void> {
@@ -91,6 +92,20 @@ test('nothing more of a connection is read while requests wait, also when answer
     await turn();
   }
   assert.equal(message.socket.bytesRead, bytesRead);
+});
+
+test('the socket of a connection with another request is not taken', async () => {
+  const { socket, started, detach, received, answer } = await serve();
+  socket.write(get(0) + get(1));
+  await until('two', () => started.length === 2);
+  for (const [message, response] of started) assert.equal(detach(message, response), undefined);
+  await answer();
+  await answer();
+  await until('both answers', () => received().includes('/1 ;'));
+  socket.write(get(2));
+  await until('the third', () => started.length === 1);
+  const [message, response] = started.shift() as (typeof started)[number];
+  assert.notEqual(detach(message, response), undefined);
 });
 
 test('of a closed connection nothing more is started', async () => {
