@@ -13,6 +13,29 @@ language sql volatile set search_path = pg_catalog, pg_temp as $$
   from unnest(names, before) n (name, before)
 $$;
 
+-- A schema document that many workspaces of an organization have, and its versions, which never change.
+create table wda.shared_schema (
+  id bigint generated always as identity primary key,
+  organization_id bigint not null constraint shared_schema_organization references wda.organization (id) on delete cascade,
+  name text collate "C" not null,
+  description text,
+  created_at timestamptz(3) not null default now(),
+  constraint shared_schema_name unique (organization_id, name)
+);
+
+create table wda.shared_schema_version (
+  shared_schema_id bigint not null constraint shared_schema_version_schema references wda.shared_schema (id) on delete cascade,
+  version int4 not null,
+  document json not null,
+  -- Numbers of entities, columns and relations that they keep through renames (src/schema/identities.ts).
+  identities json not null,
+  -- What it changes in the version before.
+  steps json not null,
+  created_at timestamptz(3) not null default now(),
+  created_by jsonb,
+  primary key (shared_schema_id, version)
+);
+
 create table wda.workspace (
   id bigint generated always as identity primary key,
   organization_id bigint not null constraint workspace_organization references wda.organization (id),
@@ -41,9 +64,17 @@ create table wda.workspace (
   cors_origins json constraint workspace_cors_origins check (json_typeof(cors_origins) = 'array'),
   -- Whether the data API reads and writes, only reads, or does neither.
   state text not null default 'active' constraint workspace_state check (state in ('active', 'readOnly', 'suspended')),
+  -- The version of a shared schema that the document is; null for a workspace with a document of its own.
+  shared_schema_id bigint,
+  shared_schema_version int4,
   created_at timestamptz(3) not null default now(),
-  constraint workspace_slug unique (organization_id, slug)
+  constraint workspace_slug unique (organization_id, slug),
+  constraint workspace_shared_schema foreign key (shared_schema_id, shared_schema_version)
+    references wda.shared_schema_version (shared_schema_id, version) match full
 );
+
+-- The workspaces that follow a shared schema, in the order of their slugs.
+create index workspace_shared_schema on wda.workspace (shared_schema_id, slug) where shared_schema_id is not null;
 
 -- Workspaces whose names in PostgreSQL differ from the document: few, and selected every 5 s.
 create index workspace_names on wda.workspace (id) where names <> '{"tables": {}, "columns": {}}';

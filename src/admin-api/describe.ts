@@ -49,6 +49,9 @@ const PATH_PARAMETERS: Readonly<Record<string, TSchema>> = {
 /** Condition of a 409 to schema changes; in the data API the code has status 503. */
 export const MIGRATION_RUNS = { status: 409, when: 'a migration of the workspace is running' } as const;
 
+/** Condition of a 409 to changes of the schema of a workspace that follows a shared one. */
+export const FOLLOWS = 'the workspace follows a shared schema';
+
 /** Returns the shape of an id in a path. */
 export const idParam = (what: string): TSchema =>
   Type.Integer({ minimum: 1, format: 'int64', description: `Id of the ${what}.`, examples: [1] });

@@ -2,10 +2,11 @@
 // with those of the schema, and they are stored in the transaction that creates the tables.
 import type { Static } from 'typebox';
 import type { Session } from '../database/pool.ts';
+import { validationFailed } from '../errors.ts';
 import { isStorable } from '../model/exact-json.ts';
 import type { IdentityProvider } from '../model/workspace.ts';
 import type { SchemaDocument } from '../schema/format.ts';
-import { type Report, withPrefix } from '../schema/report.ts';
+import { makeReport, type Report, withPrefix } from '../schema/report.ts';
 import { Type } from '../schema/type.ts';
 import type { Actor } from '../store/activity.ts';
 import { type ApiKey, createApiKey } from '../store/api-keys.ts';
@@ -34,7 +35,7 @@ export const NEW_PARTS = {
       type: 'array',
       items: NewApiKey,
       maxItems: MAX_NEW_KEYS,
-      description: 'Keys to make; their `entities` and `roles` are those of `schema`.',
+      description: 'Keys to make; their `entities` and `roles` are those of its schema.',
     }),
   ),
 };
@@ -89,6 +90,20 @@ export function parseParts(
   return { identityProvider: provider, apiKeys: keys };
 }
 
+/** Parses the parts against the document that the workspace will have; throws 400 with their mistakes. */
+export function parsePartsAlone(
+  body: PartsBody,
+  raw: unknown,
+  document: SchemaDocument,
+  findUrlMistakes: Parameters<typeof parseParts>[4],
+): NewParts {
+  const report = makeReport(raw);
+  const parts = parseParts(body, report, raw, document, findUrlMistakes);
+  const details = report.details();
+  if (details.length > 0) throw validationFailed(details);
+  return parts;
+}
+
 function reportUnstorable(members: object, report: Report): void {
   for (const [name, value] of Object.entries(members))
     if (typeof value === 'string' && !isStorable(value)) report([name], 'INVALID', NOT_STORABLE);
@@ -120,7 +135,8 @@ export async function storeParts(
   const created: Static<typeof ApiKeyCreated>[] = [];
   for (const { scope, ...key } of apiKeys ?? []) {
     const { key: text, ...stored } = makeKey();
-    const entityIds = scope === null ? null : scope.map((name) => ids.get(name) as string);
+    // A version that is newer than the one that names were compared with may have dropped an entity.
+    const entityIds = scope === null ? null : scope.flatMap((name) => ids.get(name) ?? []);
     const toStore = { ...key, ...stored, workspaceId: id, scope: entityIds, createdBy };
     const apiKey: ApiKey = await requireValue(createApiKey(session, toStore), () => noWorkspace(slug));
     created.push({ ...showKey(apiKey), key: text });

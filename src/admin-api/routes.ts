@@ -23,6 +23,7 @@ import { type DocumentServices, documentRoutes, type ServerServices, serverRoute
 import { sessionRoutes } from './session.ts';
 import { type SessionListServices, sessionListRoutes } from './sessions.ts';
 import { settingsRoutes } from './settings.ts';
+import { sharedSchemaRoutes } from './shared-schemas.ts';
 import { webhookActionRoutes } from './webhook-actions.ts';
 import { webhookDeliveryRoutes } from './webhook-deliveries.ts';
 import type { WebhookServices } from './webhook-values.ts';
@@ -51,8 +52,9 @@ export function adminRoutes(
     ...sessionRoutes(services),
     ...sessionListRoutes(services),
     ...organizationRoutes(services),
-    ...workspaceRoutes(services),
+    ...workspaceRoutes(services, runner),
     ...workspaceCopyRoutes(services),
+    ...sharedSchemaRoutes(services, runner),
     ...statisticsRoutes(services),
     ...schemaRoutes(services, runner),
     ...migrationRoutes(services, runner),

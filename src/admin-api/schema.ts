@@ -1,35 +1,29 @@
 // /schema: reads the schema document in force, plans a change and applies one.
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Static } from 'typebox';
-import { isStaleSnapshot } from '../database/errors.ts';
 import { badRequest } from '../errors.ts';
-import { type ParseDocument, planSteps, prepareChange } from '../migrations/plan.ts';
+import { followsSharedSchema } from '../migrations/errors.ts';
+import { previewChange } from '../migrations/preview.ts';
 import type { Runner } from '../migrations/runner.ts';
 import type { PhysicalNames } from '../model/physical-name.ts';
-import { parseSchemaDocument } from '../schema/document.ts';
+import { type ParsedDocument, parseSchemaDocument } from '../schema/document.ts';
 import { DocumentShape, SCHEMA_DOCUMENT_JSON_SCHEMA, type SchemaDocument } from '../schema/format.ts';
 import { Type } from '../schema/type.ts';
 import type { Databases } from '../store/databases.ts';
 import { loadDocumentText } from '../store/documents.ts';
 import { parseDocument } from '../store/load-workspace.ts';
 import { findMigration, isEnded } from '../store/migrations.ts';
-import { upgradeWorkspaceIn } from '../store/workspace-files.ts';
-import { findNode } from '../store/workspaces.ts';
 import { noWorkspace, requireValue } from './access.ts';
 import { uncheckedBody } from './body.ts';
-import { MIGRATION_RUNS } from './describe.ts';
+import { FOLLOWS, MIGRATION_RUNS } from './describe.ts';
+import { DESTRUCTIVE, isCompletedWithin, WAIT } from './migration-wait.ts';
 import { MigrationShape, PlannedStepShape, showMigration } from './migrations.ts';
-import { flag, type Parameter } from './query.ts';
+import type { Parameter } from './query.ts';
 import { anyShape, arrayShape, data, NOTHING, objectShape, respond, respondData } from './response.ts';
 import { type AdminRoute, type AdminServices, routeMaker, WORKSPACE, workspaceLocation } from './route.ts';
 import { entityTag, type MustMatch, makeStaticDocument, mustMatch, respondTagged } from './tag.ts';
 import { findOpenEntities, warnedShape, warningMeta } from './warnings.ts';
 
 const JSON_SCHEMA = makeStaticDocument(() => SCHEMA_DOCUMENT_JSON_SCHEMA);
-const DEFAULT_WAIT_SECONDS = 10;
-const MAX_WAIT_SECONDS = 60;
-// Planning counts the records that make the change impossible, which may read all records.
-const PLAN_TIMEOUT_MS = 60_000;
 
 const STRATEGY: Parameter<'online' | 'blocking'> = {
   shape: Type.Unsafe({
@@ -44,22 +38,6 @@ const STRATEGY: Parameter<'online' | 'blocking'> = {
     throw badRequest('INVALID_PARAMETER', 'strategy must be online or blocking');
   },
 };
-
-const WAIT: Parameter<number> = {
-  shape: Type.Integer({
-    minimum: 0,
-    maximum: MAX_WAIT_SECONDS,
-    default: DEFAULT_WAIT_SECONDS,
-    description: 'Seconds to wait for the end of the migration.',
-  }),
-  read(text = String(DEFAULT_WAIT_SECONDS)) {
-    const seconds = /^\d{1,2}$/.test(text) ? Number(text) : Number.NaN;
-    if (seconds <= MAX_WAIT_SECONDS) return seconds;
-    throw badRequest('INVALID_PARAMETER', `wait must be an integer from 0 to ${MAX_WAIT_SECONDS}`);
-  },
-};
-
-const DESTRUCTIVE = flag('Drop entities, fields and relations that the document does not have any more.');
 
 const BASED_ON: Parameter<string | undefined> = {
   shape: Type.String({
@@ -193,6 +171,7 @@ function changeRoutes(services: AdminServices, runner: Runner): AdminRoute[] {
       errors: {
         CONFLICT: 'the database is at a limit',
         DESTRUCTIVE_CHANGE: 'it would drop something, and `allowDestructive` is not true',
+        FOLLOWS_SHARED_SCHEMA: FOLLOWS,
         SCHEMA_MIGRATION_IN_PROGRESS: MIGRATION_RUNS,
       },
       guarded: DOCUMENT,
@@ -216,7 +195,8 @@ function changeRoutes(services: AdminServices, runner: Runner): AdminRoute[] {
           allowDestructive,
           isRecorded: true,
           audit: await audit.prepare({ subject: slug, details: { strategy, allowDestructive } }),
-          parseDocument: (inForce) => {
+          parseDocument: (inForce, { follows }) => {
+            if (follows !== null) throw followsSharedSchema(follows);
             const parsed = parse(inForce);
             if (parsed.ok) requested = parsed.document;
             return parsed;
@@ -246,39 +226,16 @@ async function planChange(
   databases: Databases,
   id: string,
   strategy: 'online' | 'blocking',
-  parse: ParseDocument,
+  parse: (inForce: SchemaDocument) => ParsedDocument,
 ): Promise<Plan> {
-  const node = await findNode(databases, id);
-  const plan = (): Promise<Plan> =>
-    databases.forWorkspace({ id }).transaction(
-      async (session) => {
-        const { topology } = databases;
-        const change = await prepareChange(session, id, parse, strategy, { topology });
-        const steps = await planSteps(session, change, topology);
-        return { steps, destructive: steps.some((step) => step.destructive), basedOn: entityTag(change.inForce) };
-      },
-      { readOnly: true, statementTimeoutMs: PLAN_TIMEOUT_MS, purpose: 'migration', tenant: id, node },
-    );
-  await upgradeWorkspaceIn(databases, id);
-  // Retries once: a table may be renamed between two statements.
-  return plan().catch((error) => (isStaleSnapshot(error) ? plan() : Promise.reject(error)));
-}
-
-/** Waits for a migration, at most `seconds`; returns false if it takes longer. */
-async function isCompletedWithin(completion: Promise<unknown>, seconds: number): Promise<boolean> {
-  const timeout = new AbortController();
-  const isCompleted = await Promise.race([
-    completion.then(() => true),
-    sleep(seconds * 1000, false, { signal: timeout.signal }).catch(() => false),
-  ]);
-  timeout.abort();
-  return isCompleted;
+  const { change, steps } = await previewChange(databases, id, strategy, parse);
+  return { steps, destructive: steps.some((step) => step.destructive), basedOn: entityTag(change.inForce) };
 }
 
 /** Returns a parser that checks If-Match first. It runs under the lock of the workspace or in the transaction of a plan. */
 const makeDocumentParser =
-  (body: unknown, checkMatch: MustMatch): ParseDocument =>
-  (inForce) => {
+  (body: unknown, checkMatch: MustMatch) =>
+  (inForce: SchemaDocument): ParsedDocument => {
     checkMatch(entityTag(inForce));
     return parseSchemaDocument(body, inForce);
   };

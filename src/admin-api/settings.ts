@@ -1,6 +1,7 @@
 // /entities/{entity}/settings, row-rules and grants: change three parts of the schema document separately.
 import type { Static } from 'typebox';
 import { conflict, type Detail, unknownEntity } from '../errors.ts';
+import { followsSharedSchema } from '../migrations/errors.ts';
 import type { Runner } from '../migrations/runner.ts';
 import { closest } from '../model/closest.ts';
 import { NO_SETTINGS } from '../model/entity.ts';
@@ -23,7 +24,7 @@ import { findMigration } from '../store/migrations.ts';
 import { requireValue, workspaceDeleted } from './access.ts';
 import type { AuditEntry } from './audit.ts';
 import { uncheckedBody } from './body.ts';
-import { MIGRATION_RUNS } from './describe.ts';
+import { FOLLOWS, MIGRATION_RUNS } from './describe.ts';
 import { arrayShape, data, NOTHING, nullableShape, objectShape, respond } from './response.ts';
 import { type AdminRoute, type AdminServices, routeMaker, WORKSPACE } from './route.ts';
 import { entityTag, type MustMatch, respondChanged, respondTaggedValue, tagHeader } from './tag.ts';
@@ -57,6 +58,7 @@ const ENTITY = { entity: Type.String({ description: 'Name of the entity.', examp
 const CHANGE: ErrorConditions = {
   CONFLICT: 'the change was cancelled or failed',
   SCHEMA_MIGRATION_IN_PROGRESS: MIGRATION_RUNS,
+  FOLLOWS_SHARED_SCHEMA: FOLLOWS,
 };
 
 /** Workspace and entity of a path. */
@@ -239,7 +241,8 @@ async function changeEntity(
     isRecorded: false,
     audit: auditEntry,
     // Parses the whole document with the body in it.
-    parseDocument: (inForce) => {
+    parseDocument: (inForce, { follows }) => {
+      if (follows !== null) throw followsSharedSchema(follows);
       const current = requireEntity(inForce, entity);
       // Runs under the lock of the workspace, so there is no other change before this one.
       mustMatch(entityTag(RESPONSES[part](current)));

@@ -1,23 +1,27 @@
 // /organizations/{org}/workspaces: the operator creates and deletes them, their owners read and rename them.
 import type { Static } from 'typebox';
 import { badRequest, forbidden } from '../errors.ts';
+import type { Runner } from '../migrations/runner.ts';
 import { createWorkspace, deleteWorkspace } from '../migrations/workspace.ts';
 import { MAX_ORIGIN_LENGTH, MAX_ORIGINS, parseOrigin } from '../model/origin.ts';
 import { WORKSPACE_STATES, type WorkspaceState } from '../model/workspace.ts';
 import { parseSchemaDocument } from '../schema/document.ts';
-import { DocumentShape, type SchemaDocument } from '../schema/format.ts';
+import { DocumentShape, EMPTY_DOCUMENT, type SchemaDocument } from '../schema/format.ts';
 import type { Path, Report } from '../schema/report.ts';
 import { Type } from '../schema/type.ts';
 import type { Databases } from '../store/databases.ts';
+import { storeTarget } from '../store/shared-schemas.ts';
 import { loadStatistics, loadWorkspaceStatistics } from '../store/statistics.ts';
 import { loadWorkspaces, searchWorkspaces, updateWorkspace, type WorkspaceSummary } from '../store/workspaces.ts';
 import { noOrganization, noWorkspace, requireValue } from './access.ts';
 import type { ApiKeyMaker } from './api-keys.ts';
 import { refinedBody } from './body.ts';
 import { MIGRATION_RUNS } from './describe.ts';
+import { FollowShape, FollowsShape, follow, requireFollowable, requireFollowRight, showFollows } from './following.ts';
 import { type IdentityProviderServices, listWarnings, providerChanges } from './identity-provider.ts';
+import { DESTRUCTIVE, WAIT } from './migration-wait.ts';
 import { DisplayName, Slug } from './names.ts';
-import { CREATED_PARTS, describeParts, NEW_PARTS, parseParts, storeParts } from './new-workspace.ts';
+import { CREATED_PARTS, describeParts, NEW_PARTS, parseParts, parsePartsAlone, storeParts } from './new-workspace.ts';
 import { flag, PAGE, type Parameter, textParameter } from './query.ts';
 import {
   anyShape,
@@ -48,9 +52,14 @@ import { warnedShape, warningMeta } from './warnings.ts';
 
 const NAMES = { slug: Slug, name: Type.Optional(DisplayName) };
 // The parser of documents checks the schema: its messages say more than a shape can.
-const NewWorkspace = objectShape({ ...NAMES, schema: Type.Optional(anyShape()), ...NEW_PARTS });
+const NewWorkspace = objectShape({
+  ...NAMES,
+  schema: Type.Optional(anyShape()),
+  follows: Type.Optional(FollowShape),
+  ...NEW_PARTS,
+});
 const NewWorkspaceDescribed = objectShape(
-  { ...NAMES, schema: Type.Optional(nullableShape(DocumentShape)), ...NEW_PARTS },
+  { ...NAMES, schema: Type.Optional(nullableShape(DocumentShape)), follows: Type.Optional(FollowShape), ...NEW_PARTS },
   { title: 'NewWorkspace' },
 );
 const CorsOrigins = {
@@ -77,6 +86,10 @@ const Change = objectShape(
         ...CorsOrigins,
       }),
     ),
+    follows: Type.Optional({
+      ...nullableShape(FollowShape),
+      description: 'The shared schema to follow, or null to end that and to keep the schema. The operator says it.',
+    }),
   },
   { title: 'WorkspaceChange', description: 'Members that are left out keep their values.' },
 );
@@ -88,6 +101,7 @@ const MEMBERS = {
   createdAt: Time,
   state: State,
   corsOrigins: Type.Optional(Type.Unsafe<readonly string[]>({ type: 'array', ...CorsOrigins })),
+  follows: Type.Optional(FollowsShape),
 };
 export const WorkspaceResponse = objectShape(MEMBERS, { title: 'Workspace' });
 const WorkspaceCreated = objectShape({ ...MEMBERS, ...CREATED_PARTS }, { title: 'WorkspaceCreated' });
@@ -118,9 +132,9 @@ const CONFIRM: Parameter<string | undefined> = {
   read: (text) => text,
 };
 
-export const workspaceRoutes = (services: NewWorkspaceServices): AdminRoute[] => [
+export const workspaceRoutes = (services: NewWorkspaceServices, runner: Runner): AdminRoute[] => [
   ...collectionRoutes(services),
-  ...resourceRoutes(services),
+  ...resourceRoutes(services, runner),
 ];
 
 type NewWorkspaceServices = IdentityProviderServices & ApiKeyMaker;
@@ -178,13 +192,21 @@ function collectionRoutes(services: NewWorkspaceServices): AdminRoute[] {
       activity: 'written',
       summary: 'Makes a workspace with the tables of its schema, its identity provider and its first keys',
       description:
-        'All of it or nothing, in one transaction. Without a schema it has no entities yet; without a name it is called by its slug. Keys are shown this once; `meta.warnings` is that of the identity provider.',
+        'All of it or nothing, in one transaction. Without a schema it has no entities yet; with `follows` it has that of a version of a shared schema, the newest unless another is named. Without a name it is called by its slug. Keys are shown this once; `meta.warnings` is that of the identity provider.',
       errors: { CONFLICT: 'another workspace of the organization has the slug, or the database is at a limit' },
       body: refinedBody(
         NewWorkspace,
-        ({ slug, name = slug, schema, ...parts }, report, raw) => {
-          const document = schema === undefined || schema === null ? undefined : parseDocument(raw, report);
-          return { slug, name, document, parts: parseParts(parts, report, raw, document, findMistakes) };
+        ({ slug, name = slug, schema, follows, ...parts }, report, raw) => {
+          const hasSchema = schema !== undefined && schema !== null;
+          if (hasSchema && follows !== undefined)
+            report(['follows'], 'INVALID', 'a workspace that follows a shared schema has no schema of its own');
+          const document = hasSchema ? parseDocument(raw, report) : undefined;
+          // Names in parts are those of the version, which is loaded later.
+          const readParts =
+            follows === undefined
+              ? parseParts(parts, report, raw, document, findMistakes)
+              : (version: SchemaDocument) => parsePartsAlone(parts, raw, version, findMistakes);
+          return { slug, name, document, follows, parts: readParts };
         },
         NewWorkspaceDescribed,
       ),
@@ -195,14 +217,29 @@ function collectionRoutes(services: NewWorkspaceServices): AdminRoute[] {
         apiKeys: [{ name: 'server' }],
       },
       responses: { 201: warnedShape(WorkspaceCreated) },
-      async handle({ organization, principal, body: { slug, name, document, parts }, changed, audit }) {
+      async handle({
+        organization,
+        principal,
+        body: { slug, name, document, follows, parts: readParts },
+        changed,
+        audit,
+      }) {
         const common = { organization: organization.slug, slug, name };
+        const version = follows && (await requireFollowable(databases, organization.id, follows));
+        const parts = typeof readParts === 'function' ? readParts(version?.document ?? EMPTY_DOCUMENT) : readParts;
         const { identityProvider: provider } = parts;
         // Before the transaction, as it waits for the provider.
         const inspected = provider && (await inspect(provider, principal, provider, 'identityProvider.'));
-        const { write, actor: createdBy } = await audit.prepare({ subject: slug, details: { name } });
+        const { write, actor: createdBy } = await audit.prepare({
+          subject: slug,
+          details: { name, ...(follows === undefined ? {} : { follows }) },
+        });
         let createdParts = {};
-        const input = document === undefined ? common : { ...common, document };
+        const input = {
+          ...common,
+          ...(document === undefined ? {} : { document }),
+          ...(version === undefined ? {} : { follows: version.follow }),
+        };
         const creation = createWorkspace(databases, input, async (session, created) => {
           createdParts = await storeParts(session, created, parts, { makeKey: services.makeKey, createdBy });
           await write(session, { workspace: created, details: describeParts(createdParts) });
@@ -224,7 +261,7 @@ function collectionRoutes(services: NewWorkspaceServices): AdminRoute[] {
 }
 
 /** Returns the routes of one workspace. */
-function resourceRoutes(services: AdminServices): AdminRoute[] {
+function resourceRoutes(services: AdminServices, runner: Runner): AdminRoute[] {
   const { databases } = services;
   const route = routeMaker(services);
   return [
@@ -246,23 +283,46 @@ function resourceRoutes(services: AdminServices): AdminRoute[] {
       access: 'workspace',
       changes: 'workspace',
       activity: 'written',
-      summary: 'Renames a workspace, suspends it, or changes the origins of its pages',
+      summary: 'Renames a workspace, suspends it, changes the origins of its pages, or lets it follow a shared schema',
       description:
-        'With another slug it answers at other URLs, from this answer on. An owner gets no slug that another workspace has or had, and no other state: that is 403.',
-      errors: { CONFLICT: 'the slug is, or was, that of another workspace; or the workspace has had too many' },
+        'With another slug it answers at other URLs, from this answer on. An owner gets no slug that another workspace has or had, and no other state: that is 403. With `follows`, which stands alone, a migration makes the difference to the version by names, or, of the schema that it follows already, with all renames: 202 while it runs.',
+      query: { allowDestructive: DESTRUCTIVE, wait: WAIT },
+      errors: {
+        CONFLICT:
+          'the slug is, or was, that of another workspace; the workspace has had too many; or the migration has failed',
+        DESTRUCTIVE_CHANGE: 'it would drop something to follow the schema, and `allowDestructive` is not true',
+        DATA_CONFLICT: 'records are in the way of the version: it does not follow',
+        SCHEMA_MIGRATION_IN_PROGRESS: MIGRATION_RUNS,
+      },
       body: refinedBody(Change, (change, report) => {
+        if (change.follows && Object.keys(change).length > 1)
+          report(['follows'], 'INVALID', 'stands alone: send the other members in a request of their own');
         change.corsOrigins?.forEach((origin: string | undefined, index) => {
           if (origin !== undefined) checkOrigin(origin, report, ['corsOrigins', index]);
         });
         return change;
       }),
       example: { name: 'Shop' },
-      responses: { 200: data(WorkspaceResponse) },
-      async handle({ workspace: { id, slug }, principal, body: change, audit }) {
+      responses: { 200: data(WorkspaceResponse), 202: data(WorkspaceResponse) },
+      async handle({ workspace: current, principal, query, body: change, audit }) {
+        const { id, slug, organizationId } = current;
+        const { follows } = change;
         if (change.state !== undefined && principal.kind !== 'operator') throw stateForbidden();
+        if (follows !== undefined) requireFollowRight(principal.kind);
+        if (follows) {
+          const request = { ...query, workspace: current, follows, audit };
+          const { workspace, running } = await follow(databases, runner, organizationId, request);
+          const reply = { data: toResponse(workspace) };
+          return running === undefined
+            ? respond(200, reply)
+            : respond(202, reply, { Location: workspaceLocation(workspace, `/migrations/${running}`) });
+        }
         const workspace = await audit.change(
-          (session) =>
-            requireValue(updateWorkspace(session, id, change, principal.kind === 'operator'), () => noWorkspace(slug)),
+          async (session) => {
+            if (follows === null) await storeTarget(session, id, null);
+            const changed = updateWorkspace(session, id, change, principal.kind === 'operator');
+            return requireValue(changed, () => noWorkspace(slug));
+          },
           () => ({ subject: slug, details: change }),
         );
         return respondData(toResponse(workspace));
@@ -363,7 +423,10 @@ function checkOrigin(text: string, report: Report, path: Path): void {
 }
 
 export function toResponse(workspace: WorkspaceSummary): Static<typeof WorkspaceResponse> {
-  const { id, organization, slug, name, createdAt, state, corsOrigins } = workspace;
-  const origins = corsOrigins === null ? {} : { corsOrigins };
-  return { id: Number(id), organization, slug, name, createdAt: formatTime(createdAt), state, ...origins };
+  const { id, organization, slug, name, createdAt, state, corsOrigins, follows } = workspace;
+  const more = {
+    ...(corsOrigins === null ? {} : { corsOrigins }),
+    ...(follows === null ? {} : { follows: showFollows(follows) }),
+  };
+  return { id: Number(id), organization, slug, name, createdAt: formatTime(createdAt), state, ...more };
 }

@@ -68,6 +68,7 @@ const RUN: Work<Run, WorkingState['name']> = {
         );
         await adaptWebhooks(session, workspaceId, change, run.audit.write);
       }
+      await run.alsoAtSwitch?.(session);
       await run.audit.write(session, { details: { migration: progress.id === null ? null : Number(progress.id) } });
       await progress.succeed();
     });

@@ -139,6 +139,11 @@ function findOrigins(entity: Entity, old: Entity, renames: Renames): Map<string,
     origins.set(field.name, previous);
   };
   const all = [...entity.fields.values()];
+  if (renames.columns !== undefined) {
+    const former = renames.columns.get(entity.name);
+    for (const field of all) claim(field, old.fields.get(former?.get(field.name) ?? ''));
+    return origins;
+  }
   for (const field of all) {
     if (field.relation !== undefined) {
       claim(field, keys.get(renamedRelations?.get(field.relation) ?? field.relation));

@@ -12,6 +12,7 @@ import { member, type Renames } from '../schema/renames.ts';
 import { join, literal, sql, tableRef, toQuery } from '../sql/fragment.ts';
 import { loadWorkspaceRow } from '../store/documents.ts';
 import type { Conflicts, PlannedStep, Strategy } from '../store/migrations.ts';
+import type { Follows } from '../store/workspaces.ts';
 import type { Topology } from '../topology/topology.ts';
 import { type Change, diffDocuments } from './diff.ts';
 import { findExtensions } from './extensions.ts';
@@ -19,8 +20,17 @@ import { findReleasedKeys, findReservedNames } from './names.ts';
 import type { ConflictCheck, Operation, TemporaryObject } from './operation.ts';
 import { requireChanges } from './operations/record-changes.ts';
 
+/** Further state of the workspace, in the session that reads or changes it. */
+export interface ParseContext {
+  readonly session: Queryable;
+  readonly follows: Follows | null;
+}
+
 /** Parses the new document against the document in force. */
-export type ParseDocument = (inForce: SchemaDocument) => ParsedDocument;
+export type ParseDocument = (
+  inForce: SchemaDocument,
+  context: ParseContext,
+) => ParsedDocument | Promise<ParsedDocument>;
 
 export interface PreparedChange {
   readonly inForce: SchemaDocument;
@@ -60,8 +70,8 @@ export async function prepareChange(
 ): Promise<PreparedChange> {
   const row = await loadWorkspaceRow(session, workspaceId);
   if (row === undefined) throw notFound('WORKSPACE_NOT_FOUND', 'The workspace does not exist any more');
-  const { document: inForce, databaseSchema, version } = row;
-  const parsed = parseDocument(inForce);
+  const { document: inForce, databaseSchema, version, follows } = row;
+  const parsed = await parseDocument(inForce, { session, follows });
   if (!parsed.ok) throw validationFailed(parsed.details);
   const { document: requested, renames } = parsed;
   const entities = buildEntities(inForce, databaseSchema, row.names);

@@ -40,6 +40,8 @@ export interface Run extends Worker {
   readonly sizes: ReadonlyMap<string, number>;
   /** Author of the change, written in the transaction of the switch. */
   readonly audit: AuditContext;
+  /** Changes further control rows in that transaction. */
+  readonly alsoAtSwitch: ((session: Session) => Promise<void>) | undefined;
   readonly gate: Gate;
   /** Returns whether a client cancelled the migration, or the server stops. */
   readonly isCancelled: () => Promise<boolean>;

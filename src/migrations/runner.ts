@@ -36,6 +36,8 @@ export interface MigrationRequest {
   readonly audit: AuditContext;
   /** Whether a change without DDL is recorded, too, so that clients can look it up. */
   readonly isRecorded: boolean;
+  /** Changes further control rows in the transaction that puts the document in force. */
+  readonly alsoAtSwitch?: (session: Session) => Promise<void>;
 }
 
 export interface StartedMigration {
@@ -48,6 +50,8 @@ export interface StartedMigration {
 export interface Runner {
   /** The locks of workspaces in this process, for other features that change where tables are. */
   readonly sessions: Pick<Sessions, 'withMoveLock' | 'isClosing'>;
+  /** Limit of a stored schema document in bytes. */
+  readonly maxDocumentBytes: number;
   /** Starts a migration. Throws errors before its start; a later error is stored as that of the migration. */
   start(request: MigrationRequest): Promise<StartedMigration>;
   /** Ends migrations whose process is gone; `only`: id of one workspace. */
@@ -168,6 +172,7 @@ export function makeRunner(options: RunnerOptions): Runner {
   return {
     start,
     sessions,
+    maxDocumentBytes: options.maxDocumentBytes,
     recover: recovery.sweep,
     sweep: () => recovery.sweep().then(renameFinalizer.sweep),
     stats: () => ({ running, filled, outcomes }),
@@ -246,7 +251,7 @@ async function makeRun(
   change: PreparedChange,
   { databases, changed, invalidateAll, onError, isClosing, countFilled }: RunOptions,
 ): Promise<Run> {
-  const { workspaceId, audit } = request;
+  const { workspaceId, audit, alsoAtSwitch } = request;
   const db = databases.forWorkspace({ id: workspaceId });
   const { topology } = databases;
   const sizes = await estimateTableSizes(session, change, topology);
@@ -263,7 +268,7 @@ async function makeRun(
     invalidateAll,
   });
   const isCancelled = async () => isClosing() || (id !== null && (await isCancelRequested(session, id)));
-  const workspace = { workspaceId, session, db, topology, change, progress, audit, sizes, gate };
+  const workspace = { workspaceId, session, db, topology, change, progress, audit, alsoAtSwitch, sizes, gate };
   return { ...workspace, isCancelled, isClosing, countFilled, onError };
 }
 

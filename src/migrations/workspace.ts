@@ -3,12 +3,20 @@
 import { runFiles } from '../database/install.ts';
 import type { Session } from '../database/pool.ts';
 import { executeEach, inTransaction, LOCK_BUDGET_MS, withLockRetry } from '../database/transaction.ts';
+import { notFound } from '../errors.ts';
 import { buildEntities } from '../schema/entities.ts';
 import { EMPTY_DOCUMENT, type SchemaDocument } from '../schema/format.ts';
 import { buildTables, type Table } from '../schema/tables.ts';
 import type { WriteActivity } from '../store/activity.ts';
 import type { Databases } from '../store/databases.ts';
-import { deleteWorkspaceRow, insertWorkspace, toWorkspaceError, type WorkspaceSummary } from '../store/workspaces.ts';
+import { chooseVersion } from '../store/shared-schemas.ts';
+import {
+  deleteWorkspaceRow,
+  type Follows,
+  insertWorkspace,
+  toWorkspaceError,
+  type WorkspaceSummary,
+} from '../store/workspaces.ts';
 import type { Topology } from '../topology/topology.ts';
 import { throwWhenUnavailable } from '../topology/unavailable.ts';
 import { installChanges, keepChanges } from '../workspace-schema/record-changes.ts';
@@ -24,6 +32,10 @@ export interface NewWorkspace {
   readonly name: string;
   /** Result of parseSchemaDocument(); without it the workspace has no entities. */
   readonly document?: SchemaDocument;
+  /** A shared schema whose version it gets in place of a document: of the given number, or the newest. */
+  readonly follows?:
+    | { readonly schemaId: string; readonly schema: string; readonly version?: number | undefined }
+    | undefined;
 }
 
 // A document with 500 entities takes seconds, and no session waits for the locks of new tables.
@@ -38,17 +50,20 @@ export async function createWorkspace(
   workspace: NewWorkspace,
   complete?: (session: Session, created: WorkspaceSummary) => Promise<void>,
 ): Promise<WorkspaceSummary | undefined> {
-  const { organization, slug, name, document = EMPTY_DOCUMENT } = workspace;
+  const { organization, slug, name } = workspace;
   throwWhenUnavailable(databases.topology.everyNode);
   // The row and the tables lie in one database, so they share a transaction.
   return databases.directory
     .transaction(
       async (session) => {
+        const version = workspace.follows && (await requireVersion(session, workspace.follows));
+        const { document = EMPTY_DOCUMENT } = version ?? workspace;
         const extensions = await findExtensions(session, document, EMPTY_DOCUMENT, 'schema.');
         const created = await insertWorkspace(session, organization, {
           slug,
           name,
           document: JSON.stringify(document),
+          follows: version?.follows ?? null,
         });
         if (created === undefined) return undefined;
         const { databaseSchema } = created;
@@ -64,6 +79,16 @@ export async function createWorkspace(
     .catch((error) => {
       throw toWorkspaceError(error, slug);
     });
+}
+
+/** Returns the version that a new workspace gets, in its transaction. Throws when the shared schema is gone. */
+async function requireVersion(
+  session: Session,
+  { schemaId, schema, version }: NonNullable<NewWorkspace['follows']>,
+): Promise<{ readonly document: SchemaDocument; readonly follows: Follows }> {
+  const chosen = await chooseVersion(session, schemaId, version);
+  if (chosen === undefined) throw notFound('SCHEMA_VERSION_NOT_FOUND', `Shared schema ${schema} is deleted meanwhile`);
+  return { document: chosen.document, follows: { schemaId, schema, version: chosen.version } };
 }
 
 export interface EmptyWorkspace {
@@ -83,7 +108,7 @@ export interface EmptyWorkspace {
  */
 export async function createEmptyWorkspace(
   session: Session,
-  { organization, slug, name, document }: Required<NewWorkspace>,
+  { organization, slug, name, document }: Required<Omit<NewWorkspace, 'follows'>>,
   topology: Topology,
 ): Promise<EmptyWorkspace | undefined> {
   const extensions = await findExtensions(session, document);

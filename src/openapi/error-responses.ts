@@ -88,6 +88,8 @@ const ERROR_DESCRIPTIONS: Readonly<Record<ErrorCode, string>> = {
   CHANGES_UNAVAILABLE: 'changes cannot be kept here, or not be read with this role',
   CURSOR_EXPIRED: 'the changes after the cursor are not all there any more; `restart` is the path of a new begin',
   VIEW_CHANGED: 'you see other records than when the cursor was given; `restart` is the path of a new begin',
+  DATA_CONFLICT: 'records stand in the way of the change',
+  FOLLOWS_SHARED_SCHEMA: 'the workspace follows a shared schema',
   DESTRUCTIVE_CHANGE: 'the change would destroy data, and that was not allowed',
   PRECONDITION_FAILED: 'the record is not of the version that was asked for',
   PAYLOAD_TOO_LARGE: 'the body has too many bytes or records',

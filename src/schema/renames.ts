@@ -10,6 +10,11 @@ export interface Renames {
   readonly entities: ReadonlyMap<string, string>;
   readonly fields: ReadonlyMap<string, ReadonlyMap<string, string>>;
   readonly relations: ReadonlyMap<string, ReadonlyMap<string, string>>;
+  /**
+   * Former name of every column that stays, by the new names of entity and column, where that is known of more than the
+   * document: of two versions of a shared schema. An entity or relation that is a new one has the empty name there.
+   */
+  readonly columns?: ReadonlyMap<string, ReadonlyMap<string, string>>;
 }
 
 type NamedMembers = Readonly<Record<string, unknown>>;

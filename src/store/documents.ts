@@ -5,7 +5,7 @@ import type { PhysicalNames } from '../model/physical-name.ts';
 import type { SchemaDocument } from '../schema/format.ts';
 import { type Fragment, sql, toQuery } from '../sql/fragment.ts';
 import { parseDocument, type WorkspaceRow } from './load-workspace.ts';
-import { WORKSPACES } from './workspaces.ts';
+import { FOLLOWS, type Follows, WORKSPACES } from './workspaces.ts';
 
 /** Time at which a name was released. */
 export interface ReleasedName {
@@ -26,6 +26,7 @@ export interface ReleasedNames {
 
 export interface StoredWorkspace extends WorkspaceRow {
   readonly releasedNames: ReleasedNames;
+  readonly follows: Follows | null;
 }
 
 /** Loads the row with its document in a session, or undefined if the workspace does not exist. */
@@ -38,10 +39,11 @@ export async function loadWorkspaceRow(
       document: string;
       releasedNames: Readonly<Record<string, ReleasedName>>;
       now: number;
+      follows: Follows | null;
     }
   >(
     toQuery(sql`select w.id, o.slug as organization, w.slug, w.name, w.version, w.database_schema as "databaseSchema", w.document::text as document, w.names, w.gates,
-  w.entity_ids as "entityIds", w.freed as "releasedNames", ${NOW} as now
+  w.entity_ids as "entityIds", w.freed as "releasedNames", ${NOW} as now, ${FOLLOWS}
 from ${WORKSPACES} where w.id = ${id}`),
   );
   const row = rows[0];

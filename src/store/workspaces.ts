@@ -16,6 +16,7 @@ import { loadPage, type PageOf } from './pages.ts';
 
 export interface WorkspaceSummary {
   readonly id: string;
+  readonly organizationId: string;
   readonly organization: string;
   readonly slug: string;
   readonly name: string;
@@ -24,9 +25,23 @@ export interface WorkspaceSummary {
   readonly state: WorkspaceState;
   /** Origins whose pages may use it, or null for those of the server. */
   readonly corsOrigins: readonly string[] | null;
+  /** The shared schema that it follows, or null if its document is its own. */
+  readonly follows: Follows | null;
 }
 
-const COLUMNS: Fragment = sql`w.id, o.slug as organization, w.slug, w.name, w.database_schema as "databaseSchema", w.created_at as "createdAt", w.state, w.cors_origins as "corsOrigins"`;
+/** The version of a shared schema that a workspace has. */
+export interface Follows {
+  readonly schemaId: string;
+  /** Name of the shared schema. */
+  readonly schema: string;
+  readonly version: number;
+}
+
+/** Selects `follows` of the workspace `w`. */
+export const FOLLOWS: Fragment = sql`(select json_build_object('schemaId', s.id::text, 'schema', s.name, 'version', w.shared_schema_version)
+  from wda.shared_schema s where s.id = w.shared_schema_id) as follows`;
+
+const COLUMNS: Fragment = sql`w.id, o.id as "organizationId", o.slug as organization, w.slug, w.name, w.database_schema as "databaseSchema", w.created_at as "createdAt", w.state, w.cors_origins as "corsOrigins", ${FOLLOWS}`;
 /** The directory's rows of workspaces, with those of their organizations: `w` and `o`. */
 export const WORKSPACES: Fragment = sql`wda.workspace w join wda.organization o on o.id = w.organization_id`;
 
@@ -95,34 +110,28 @@ export function searchWorkspaces(
 export async function insertWorkspace(
   session: Pick<Session, 'query'>,
   organization: string,
-  workspace: { readonly slug: string; readonly name: string; readonly document: string },
+  workspace: {
+    readonly slug: string;
+    readonly name: string;
+    readonly document: string;
+    readonly follows?: Follows | null;
+  },
 ): Promise<WorkspaceSummary | undefined> {
-  const { slug, name, document } = workspace;
+  const { slug, name, document, follows = null } = workspace;
   const [next] = await session.query<{ id: string }>(
     toQuery(sql`select nextval(pg_get_serial_sequence('wda.workspace', 'id')) as id`),
   );
   const { id } = next as { id: string };
   const databaseSchema = databaseSchemaName(id, slug);
-  const [row] = await session.query<{ createdAt: Date }>(
-    toQuery(sql`insert into wda.workspace (id, organization_id, slug, name, database_schema, document, entity_ids)
+  const [row] = await session.query<{ createdAt: Date; organizationId: string }>(
+    toQuery(sql`insert into wda.workspace (id, organization_id, slug, name, database_schema, document, entity_ids, shared_schema_id, shared_schema_version)
 overriding system value
 select ${id}::bigint, o.id, ${slug}, ${name}, ${databaseSchema}, ${document}::json,
-  wda.entity_ids('{}', e.names, e.names)
+  wda.entity_ids('{}', e.names, e.names), ${follows?.schemaId ?? null}::bigint, ${follows?.version ?? null}::int4
 from (select array(select json_object_keys(${document}::json -> 'entities')) as names) e, wda.organization o where o.slug = ${organization}
-returning created_at as "createdAt"`),
+returning created_at as "createdAt", organization_id as "organizationId"`),
   );
-  return (
-    row && {
-      id,
-      organization,
-      slug,
-      name,
-      databaseSchema,
-      createdAt: row.createdAt,
-      state: 'active',
-      corsOrigins: null,
-    }
-  );
+  return row && { ...row, id, organization, slug, name, databaseSchema, state: 'active', corsOrigins: null, follows };
 }
 
 /** Deletes the row with all rows that reference it, for a transaction that drops the tables. */

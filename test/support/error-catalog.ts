@@ -59,6 +59,14 @@ export interface Refusal {
 
 const details = [{ field: 'weight', code: 'DESTRUCTIVE', message: 'drop field weight of notes' }] as const;
 const gate = { blocksReads: true, blocksWrites: true, retryAfterSeconds: 1 };
+const CONFLICT = {
+  code: 'DATA_CONFLICT',
+  message: '2 records stand in the way in notes: there are records without text',
+  entity: 'notes',
+  field: 'text',
+  count: 2,
+  sampleIds: [3, 4],
+};
 const BACKUPS = 'api/admin/backup.test.ts';
 // On a cluster only.
 const MOVES = 'cluster/moves.test.ts';
@@ -528,6 +536,17 @@ export const REFUSALS: Readonly<Record<Exclude<Constructor, Wordless | Unwanted>
     file: 'schema-changes/schema-document.test.ts',
     words: /^The change destroys data \(drop .+\)\. Repeat it with allowDestructive=true if that is meant$/,
     made: () => errors.destructiveChange(details),
+  },
+  followsSharedSchema: {
+    file: 'api/admin/shared-schemas.test.ts',
+    words:
+      /^The workspace follows shared schema \S+ \(version \d+\): publish a version of that and roll it out, or end it with "follows": null$/,
+    made: () => errors.followsSharedSchema({ schema: 'helpdesk', version: 3 }),
+  },
+  recordsInTheWay: {
+    file: 'api/admin/shared-schemas.test.ts',
+    words: /^\d+ records? stands? in the way in \S+: .+ \(ids \d+(, \d+)*\)\. Nothing was changed$/,
+    made: () => errors.recordsInTheWay(CONFLICT),
   },
   databaseUnavailable: {
     file: 'api/operation/database-away.test.ts',

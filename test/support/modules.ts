@@ -58,6 +58,7 @@ export const MODULES: Readonly<Record<string, Module>> = {
       'entities.ts',
       'format.ts',
       'grants.ts',
+      'identities.ts',
       'renames.ts',
       'report.ts',
       'shape.ts',
@@ -188,7 +189,16 @@ export const MODULES: Readonly<Record<string, Module>> = {
   migrations: {
     purpose:
       'difference of two schema documents → operations → statements in phases, and the runner that completes them or rolls them back',
-    entryFiles: ['lock-holders.ts', 'plan.ts', 'runner.ts', 'workspace-lock.ts', 'workspace.ts'],
+    entryFiles: [
+      'errors.ts',
+      'followers.ts',
+      'lock-holders.ts',
+      'preview.ts',
+      'publish.ts',
+      'runner.ts',
+      'workspace-lock.ts',
+      'workspace.ts',
+    ],
     imports: [
       'topology',
       'workspace-schema',

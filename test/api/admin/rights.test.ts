@@ -58,6 +58,14 @@ const forOwner = (status: number): Line['statuses'] => [401, 403, 403, status, 4
 /** Plain PostgreSQL has no nodes. */
 const onCluster = (status: number): number => (isCluster ? status : 409);
 
+const makeShared = async (): Promise<string> =>
+  `/organizations/acme/schemas/${(await doing('POST', '/organizations/acme/schemas', { name: slug() })).json.data.name}`;
+const makeVersion = async (): Promise<string> => {
+  const path = await makeShared();
+  await doing('POST', `${path}/versions`, SCHEMA);
+  return `${path}/versions/1`;
+};
+
 const LINES: Readonly<Record<string, Line>> = {
   'GET /server': { statuses: [...FOR_OPERATOR, 200] },
   'GET /session': { statuses: [401, 200, 403, 200, 200, 200] },
@@ -103,6 +111,20 @@ const LINES: Readonly<Record<string, Line>> = {
   'GET /organizations/:org/workspaces/:ws/schema': { statuses: forOwner(200) },
   'POST /organizations/:org/workspaces/:ws/schema/plan': { statuses: forOwner(200), body: () => SCHEMA },
   'PUT /organizations/:org/workspaces/:ws/schema': { statuses: forOwner(200), body: () => SCHEMA },
+  'GET /organizations/:org/schemas': { statuses: forOwner(200) },
+  'POST /organizations/:org/schemas': { statuses: [...FOR_OPERATOR, 201], body: () => ({ name: slug() }) },
+  'GET /organizations/:org/schemas/:name': { statuses: forOwner(200), at: makeShared },
+  'DELETE /organizations/:org/schemas/:name': { statuses: [...FOR_OPERATOR, 204], at: makeShared },
+  'GET /organizations/:org/schemas/:name/versions': {
+    statuses: forOwner(200),
+    at: async () => `${await makeShared()}/versions`,
+  },
+  'POST /organizations/:org/schemas/:name/versions': {
+    statuses: [...FOR_OPERATOR, 201],
+    at: async () => `${await makeShared()}/versions`,
+    body: () => SCHEMA,
+  },
+  'GET /organizations/:org/schemas/:name/versions/:version': { statuses: forOwner(200), at: makeVersion },
   'GET /activity': { statuses: [...FOR_OPERATOR, 200] },
   'GET /organizations/:org/workspaces/:ws/activity': { statuses: forOwner(200) },
   'GET /migrations': { statuses: [401, 403, 403, 200, 200, 200] },
