@@ -166,10 +166,10 @@ export function makeApp(config: Config, connection: Route, observer: Observer): 
         server.close(graceMs),
         runner.close(graceMs / 2),
         services.webhooks.sending.close(graceMs / 2),
+        services.records.writeJobs.close(graceMs / 2),
       ]);
       await Promise.all([outbound.close(), services.webhooks.client.close()]);
-      await authenticator.flush().catch(() => undefined);
-      await sessions.flush().catch(() => undefined);
+      for (const { flush } of [authenticator, sessions]) await flush().catch(() => undefined);
       await registry.leave();
       await registry.close();
       await Promise.all([stopped, services.stopTotals()]);
@@ -198,15 +198,27 @@ const makeOperatorKeyWatch = ({ adminKey }: Config, { databases }: Services, { r
 });
 
 /** Jobs that remove what workspaces keep for a time. */
-const buildSweepJobs = (config: Config, { keys, retention, webhooks }: Services): readonly Job[] => [
+const buildSweepJobs = (config: Config, { keys, retention, webhooks, records }: Services): readonly Job[] => [
   { name: 'remove-idempotency-keys', scope: 'process', everyMs: keys.pauseMs, run: keys.sweep },
   { name: 'remove-changes', scope: 'process', everyMs: retention.pauseMs, run: retention.sweep },
   ...buildWebhookJobs(config, webhooks),
+  ...buildWriteJobs(records),
+];
+
+// A process looks at once for a job of its own requests; the pause is that for jobs whose process has ended.
+const WRITE_JOB_POLL_MS = 2000;
+const WRITE_JOB_SWEEP_MS = 600_000;
+
+/** Jobs that carry out writes by filter of many records. */
+const buildWriteJobs = ({ writeJobs }: Services['records']): readonly Job[] => [
+  { name: 'run-write-jobs', scope: 'process', everyMs: WRITE_JOB_POLL_MS, run: writeJobs.poll },
+  { name: 'renew-write-job-leases', scope: 'process', everyMs: RENEWAL_MS, run: writeJobs.renew },
+  { name: 'remove-write-jobs', scope: 'process', everyMs: WRITE_JOB_SWEEP_MS, run: writeJobs.sweep },
 ];
 
 const WEBHOOK_POLL_MS = 1000;
 // Leases last 15 s.
-const WEBHOOK_RENEWAL_MS = 4000;
+const RENEWAL_MS = 4000;
 const WEBHOOK_LAG_MS = 15_000;
 
 /** Jobs that send messages of webhooks, and tidy up after that. */
@@ -214,7 +226,7 @@ const buildWebhookJobs = ({ webhooks }: Config, { sending }: Services['webhooks'
   ...(webhooks
     ? ([
         { name: 'send-webhooks', scope: 'process', everyMs: WEBHOOK_POLL_MS, run: sending.poll },
-        { name: 'renew-webhook-leases', scope: 'process', everyMs: WEBHOOK_RENEWAL_MS, run: sending.renew },
+        { name: 'renew-webhook-leases', scope: 'process', everyMs: RENEWAL_MS, run: sending.renew },
       ] as const)
     : []),
   { name: 'measure-webhooks', scope: 'process', everyMs: WEBHOOK_LAG_MS, run: sending.measure },

@@ -2,6 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { buildCredentialMetrics, makeAuthenticator } from './auth/authenticate.ts';
 import { type Bulkhead, makeBulkhead } from './auth/bulkhead.ts';
+import { makeFindCurrentPrincipal } from './auth/current-principal.ts';
 import { makeExternalTokens } from './auth/external-token.ts';
 import { makeIdentifyExternal } from './auth/identify-external.ts';
 import { makeInternalOAuth } from './auth/internal-oauth.ts';
@@ -25,11 +26,12 @@ import type { ReadinessState } from './readiness.ts';
 import { agentsPath } from './request/record-path.ts';
 import { TOKEN_PATH } from './routes/oauth.ts';
 import { type FindCorsOrigins, loadCorsOrigins, makeFindCorsOrigins } from './store/cors-origins.ts';
-import { findApiKey, touchApiKeys } from './store/credentials.ts';
+import { findApiKey, findApiKeyById, touchApiKeys } from './store/credentials.ts';
 import { type Databases, makeDatabases } from './store/databases.ts';
 import { findProvidersByIssuer } from './store/identity-provider.ts';
 import { makeSecret } from './store/instance.ts';
 import { loadWorkspace } from './store/load-workspace.ts';
+import { findClientById } from './store/oauth-clients.ts';
 import { makeClock, openProcessRegistry, type ProcessRegistry } from './store/process-registry.ts';
 import {
   consumeLink,
@@ -134,7 +136,9 @@ export function makeServices(config: Config, routes: Routes, { log }: Observer, 
   const feedSecret = makeSecret(db, 'feed_secret');
   const apiDeps = { keys, totals, config, databases, cache, authenticator, rateLimit, agents, feedSecret };
   const findCorsOrigins = makeServerOrigins(config, db, registry, now);
-  const records = makeDataApi({ ...apiDeps, findCorsOrigins, tokenUrl: config.publicUrl + TOKEN_PATH });
+  const findPrincipal = makeServerPrincipals(db, readiness);
+  const tokenUrl = config.publicUrl + TOKEN_PATH;
+  const records = makeDataApi({ ...apiDeps, findCorsOrigins, findPrincipal, onError: logError, tokenUrl });
   const webhooks = makeWebhookServices(config, databases, records, log);
   const metrics = [
     ...webhooks.sending.metrics,
@@ -221,6 +225,15 @@ function makeServerTokens(config: Config, outbound: HttpClient, log: Observer['l
   });
   return { keySets, externalTokens };
 }
+
+/** Finds the rights that principals have now, for jobs that go on after their requests. */
+const makeServerPrincipals = (db: Database, { operatorHash }: ReadinessState) =>
+  makeFindCurrentPrincipal({
+    findKey: (id) => findApiKeyById(db, id),
+    findClient: (id) => findClientById(db, id),
+    hasOperator: () => operatorHash() !== undefined,
+    now: () => Date.now(),
+  });
 
 /** Looks up the origins of pages in a bulkhead of their own: a flood of preflights must not block credentials. */
 function makeServerOrigins(config: Config, db: Database, { validFrom }: ProcessRegistry, now: () => number) {

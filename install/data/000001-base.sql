@@ -241,6 +241,51 @@ create index webhook_delivery_redeliver on wda.webhook_delivery (webhook_id, red
 
 create index webhook_delivery_created_at on wda.webhook_delivery (created_at);
 
+-- Writes by filter of more records than one transaction changes. One process at a time carries a job out, in batches (the
+-- lease). A job that has ended stays for some days, without what it was about.
+create table wda.write_job (
+  id bigint generated always as identity primary key,
+  workspace_id bigint not null constraint write_job_workspace references wda.workspace (id) on delete cascade,
+  -- Id of the entity.
+  entity bigint not null,
+  operation text not null constraint write_job_operation check (operation in ('update', 'delete')),
+  state text not null default 'running'
+    constraint write_job_state check (state in ('running', 'succeeded', 'failed', 'cancelled')),
+  -- Hash of the principal, who may see it, as administrators may.
+  owner text collate "C" not null,
+  -- JSON: the principal, and the body of the request; null when the job has ended.
+  sender text,
+  body text,
+  -- Records: found at the start, those whose turn is over, and those that were changed or deleted.
+  matched int4 not null,
+  processed int4 not null default 0,
+  written int4 not null default 0,
+  -- As `error` of a refusal.
+  error json,
+  created_at timestamptz(3) not null default now(),
+  ended_at timestamptz(3),
+  -- Time of the next turn, and failed attempts of the batch.
+  due_at timestamptz(3) not null default now(),
+  attempts int4 not null default 0,
+  lease uuid,
+  lease_until timestamptz(3),
+  constraint write_job_ended check ((state = 'running') = (ended_at is null))
+);
+
+create index write_job_workspace_id on wda.write_job (workspace_id, id);
+
+create index write_job_running on wda.write_job (workspace_id, id) where state = 'running';
+
+create index write_job_ended_at on wda.write_job (ended_at);
+
+-- The ids that matched, until their batch is done.
+create table wda.write_job_batch (
+  job_id bigint not null constraint write_job_batch_job references wda.write_job (id) on delete cascade,
+  number int4 not null,
+  ids bigint[] not null,
+  primary key (job_id, number)
+);
+
 -- `document` is the requested document. A migration runs while its owner holds the advisory lock, whatever `state` says.
 create table wda.migration (
   id bigint generated always as identity primary key,

@@ -31,13 +31,16 @@ export interface RequestContext extends Access {
   readonly deadline: Deadline;
   /** Time of the oldest check of credential and snapshot, on the clock of performance.now(). */
   readonly checkedAt: number;
-  /** How the request came, if not by the API itself. */
-  readonly via?: 'mcp' | undefined;
+  /** How the request came, if that does not follow from the principal. */
+  readonly via?: Via | undefined;
   /** Returns the request with the current credential and snapshot; 401 or 404 when it is no longer allowed. */
   readonly refresh: () => Promise<RequestContext>;
   /** Returns the context for work that outlives its request, of which it keeps nothing. */
   readonly outlive: (request: RawRequest) => RequestContext;
 }
+
+/** How a write came: by a request, by the console, or by an agent. */
+export type Via = 'api' | 'console' | 'mcp';
 
 /** A principal with the part of a snapshot that is within its scope. */
 export interface Access {
@@ -134,20 +137,26 @@ export async function authenticate(
   }
 }
 
-/** Creates the context of a request for a principal who is authenticated elsewhere. `selectPart`: limits the snapshot. */
+interface ImpersonateOptions {
+  /** Limits the snapshot. */
+  readonly selectPart?: ((workspace: Workspace) => Workspace) | undefined;
+  readonly via?: Via;
+}
+
+/** Creates the context of a request for a principal who is authenticated elsewhere. */
 export async function impersonate(
   deps: ContextDeps,
   request: RawRequest,
   { organization, workspace: slug }: Address,
   principal: Principal,
-  selectPart = (workspace: Workspace): Workspace => workspace,
+  { selectPart = (workspace) => workspace, via }: ImpersonateOptions = {},
 ): Promise<RequestContext> {
   const loadAccess = async (): Promise<Access> => {
     const workspace = await deps.cache.get(organization, slug);
     if (workspace === undefined || !isValidIn(principal, workspace.id)) throw invalidCredential();
     return requireNotSuspended({ workspace: selectPart(deps.cache.restrict(workspace, principal)), principal });
   };
-  return makeContext(deps, request, await loadAccess(), loadAccess);
+  return makeContext(deps, request, await loadAccess(), loadAccess, via);
 }
 
 /** Creates the context of a request that an agent makes for the same sender, with its own deadline. */
@@ -319,10 +328,15 @@ export function buildStatementOptions(context: EntityContext, expected: Expected
  * Returns the principal and the request of a write as JSON, for stored changes, or undefined where no entity keeps any.
  * The name of a key is not part of it, as it may change.
  */
-export function describeActor({ entity, principal, request, via }: EntityContext): string | undefined {
+export function describeActor(context: EntityContext): string | undefined {
+  const { entity, principal, request } = context;
   if (!entity.namesActor) return undefined;
+  return JSON.stringify({ ...identify(principal), via: describeVia(context), requestId: request.id });
+}
+
+export function describeVia({ principal, via }: Pick<RequestContext, 'principal' | 'via'>): Via {
   const isSession = principal.kind !== 'external' && principal.sessionId !== undefined;
-  return JSON.stringify({ ...identify(principal), via: via ?? (isSession ? 'console' : 'api'), requestId: request.id });
+  return via ?? (isSession ? 'console' : 'api');
 }
 
 function identify(principal: Principal): object {

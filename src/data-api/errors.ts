@@ -52,14 +52,13 @@ export const isBySchema = (error: unknown): boolean =>
     error.code === 'SCHEMA_MIGRATION_IN_PROGRESS') &&
   error.reason !== 'RECORD_NOT_FOUND';
 
-/** Error of a write by filter. `max`: most records by the request; `most`: most that are changed at once. */
-export const tooManyMatches = (total: number, max: number, most: number): ApiError =>
-  conflict(
-    'TOO_MANY_MATCHES',
-    max > most
-      ? `${total} records match, and one request changes ${most} at most: narrow the filter, and repeat the request`
-      : `${total} records match, and max is ${max}. Nothing was written`,
-  );
+/** Error of a write by filter. `max`: most records by the request. */
+export const tooManyMatches = (total: number, max: number): ApiError =>
+  conflict('TOO_MANY_MATCHES', `${total} records match, and max is ${max}. Nothing was written`);
+
+/** Error of a write by filter that would be a job, where the workspace has as many as it may have. */
+export const tooManyJobs = (most: number): ApiError =>
+  conflict('TOO_MANY_JOBS', `A workspace has at most ${most} jobs that have not ended: wait for one, or cancel one`);
 
 /** Error of a write with more links than one request makes or compares. */
 export const tooManyLinks = (total: number, most: number, through: string): ApiError =>

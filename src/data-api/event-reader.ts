@@ -17,7 +17,7 @@ import { selectHasChanges } from '../sql/change-statements.ts';
 import { type Address, type ContextDeps, Deadline, impersonate, type RequestContext } from './context.ts';
 import { findOldest, makeRun, numberChanges } from './feed-numbering.ts';
 import { type FeedEvent, type PageDeps, readEndings, readPage, requireCurrent, resolveFeed } from './feed-page.ts';
-import { makeRequest } from './internal-request.ts';
+import { AT_ONCE, makeRequest, NEVER } from './internal-request.ts';
 import type { SnapshotRetry } from './retry.ts';
 
 /** Members that decide which events there are. */
@@ -151,9 +151,6 @@ export function makeEventReader(deps: EventReaderDeps): EventReader {
     onWrite: deps.onWrite,
   };
 }
-
-const NEVER: RequestContext['signal'] = { isAborted: () => false, onAbort: () => () => undefined };
-const AT_ONCE = { next: async () => undefined, hasTime: () => true, addTime: () => undefined };
 
 const makeOwner = (workspaceId: string): Owner => ({
   kind: 'owner',

@@ -42,7 +42,7 @@ function hashScope({ principal, workspace }: Access, method: string, path: strin
 const bytea = (data: string | Uint8Array): string => `\\x${hash('sha256', data, 'hex')}`;
 
 /** Returns the id of the API key or client, or issuer and subject. */
-function getClientId(principal: Principal): string {
+export function getClientId(principal: Principal): string {
   return principal.kind === 'external'
     ? `${principal.credentialId} ${JSON.stringify(principal.claims.iss ?? null)} ${JSON.stringify(principal.claims.sub ?? null)}`
     : principal.credentialId;

@@ -124,7 +124,10 @@ async function replayCall(
   const entity = admit(workspace, principal, call.entity, OPERATIONS[call.operation].access);
   const stored = { [REPLAYED]: 'true' };
   if (storedResponse.status === 204) return noContent(stored);
-  if (isOfCounts(call)) return jsonText(storedResponse.status, storedResponse.body ?? '', stored);
+  if (isOfCounts(call)) {
+    const job = storedResponse.location === null ? {} : { Location: storedResponse.location };
+    return jsonText(storedResponse.status, storedResponse.body ?? '', { ...job, ...stored });
+  }
   const { ids, meta, hidden } = parseStoredRecords(storedResponse.records ?? '[]');
   const headers = {
     ...(storedResponse.etag === null ? {} : { ETag: storedResponse.etag }),

@@ -17,6 +17,16 @@ export interface InternalRequest {
 /** Origin of an internal request: the client that waits for the reply, and the id for the log. */
 export type RequestSource = Pick<RawRequest, 'id' | 'arrivedAt' | 'signal' | 'slices' | 'answerMemory'>;
 
+/** Signal of a request that no client waits for. */
+export const NEVER: RawRequest['signal'] = { isAborted: () => false, onAbort: () => () => undefined };
+
+/** Slices of the thread for a request of the server itself, which takes none from others. */
+export const AT_ONCE: RawRequest['slices'] = {
+  next: async () => undefined,
+  hasTime: () => true,
+  addTime: () => undefined,
+};
+
 export function makeRequest(
   { method, path, query = '', headers = {}, body }: InternalRequest,
   { id, arrivedAt, signal, slices, answerMemory }: RequestSource,

@@ -1,5 +1,6 @@
 // Executes updates and deletes by filter, all records that match or none, in one transaction: finds their ids, locks
-// them, computes the new values from the stored ones, and lets the ordinary writes of many records do the rest.
+// them, computes the new values from the stored ones, and lets the ordinary writes of many records do the rest. More than
+// 10,000 records are those of a job (write-jobs.ts), whose batches are written here, too.
 import type { Executor } from '../database/pool.ts';
 import { ApiError, type Detail, validationFailed } from '../errors.ts';
 import type { Field } from '../model/entity.ts';
@@ -28,6 +29,7 @@ import {
 } from '../request/matching.ts';
 import { json, type Reply } from '../response/reply.ts';
 import { compile } from '../sql/compile.ts';
+import type { WriteJobOperation } from '../store/write-jobs.ts';
 import { removeAll, updateAll, type WriteManyDeps } from './bulk.ts';
 import type { EntityContext } from './context.ts';
 import { matchWithVersion, tooManyMatches } from './errors.ts';
@@ -35,6 +37,7 @@ import { inTransaction } from './exchange.ts';
 import { changeLinks, findLinkMistakes } from './links.ts';
 import { computeColumns, requireShown, runLock, type StoredValues } from './operators.ts';
 import { runRead } from './reads.ts';
+import { createWriteJob } from './write-jobs.ts';
 import { retryWrite } from './write-retry.ts';
 
 /** Records that one transaction changes. */
@@ -45,12 +48,31 @@ interface Changes extends Pick<AssignmentResult, 'values' | 'changes' | 'expande
   readonly copies: readonly Copy[];
 }
 
+/** A write by filter by the schema in force. */
+interface MatchingPlan {
+  readonly match: MatchPlan;
+  readonly lock: LockPlan;
+  readonly max: number;
+  /** Writes locked records, in the transaction of the context; returns the number of those that it has changed. */
+  readonly write: (context: EntityContext, rows: readonly LockedRow[], isDryRun: boolean) => Promise<number>;
+}
+
 /** Answers `{"data": {"matched", "updated"}}`; records that have the values already are matched and not updated. */
-export async function updateWhere(deps: WriteManyDeps, context: EntityContext): Promise<Reply> {
-  const { call, entity, principal } = context;
-  rejectVersion(context);
-  const isDryRun = parseMatchingDryRun(call.query);
-  const { set, ...matching } = parseMatchingUpdate(await call.body());
+export const updateWhere = (deps: WriteManyDeps, context: EntityContext): Promise<Reply> =>
+  run(deps, context, 'update', planUpdateWhere);
+
+/** Answers `{"data": {"matched", "deleted"}}`. */
+export const deleteWhere = (deps: WriteManyDeps, context: EntityContext): Promise<Reply> =>
+  run(deps, context, 'delete', planDeleteWhere);
+
+/** Names of the number of records that were changed, in answers. */
+export const WRITTEN = { update: 'updated', delete: 'deleted' } as const;
+
+type PlanWhere = (deps: WriteManyDeps, context: EntityContext, body: unknown) => Promise<MatchingPlan>;
+
+const planUpdateWhere: PlanWhere = async (deps, context, body) => {
+  const { entity, principal } = context;
+  const { set, ...matching } = parseMatchingUpdate(body);
   const parts = splitLinks(set, entity, context, true) ?? { members: set, links: [], details: [] };
   const { values: members, copies } = planSet(parts.members, entity, context);
   const { details, ...assignment } = isGranted(entity)
@@ -62,7 +84,7 @@ export async function updateWhere(deps: WriteManyDeps, context: EntityContext): 
   requireShown([what], context, false);
   const match = planMatching(matching, context);
   const lock = planMatchLock(match, { fields: getReadFields(what, context), copies }, 'update');
-  return run(deps, context, { match, lock, max: matching.max, isDryRun }, async (current, rows) => {
+  const write: MatchingPlan['write'] = async (current, rows, isDryRun) => {
     const changed = computeRecords(what, lock.fields, rows, context);
     if (changed.length > 0) {
       const targets = changed.map(({ id }) => ({ id, name: id, version: undefined }));
@@ -79,23 +101,22 @@ export async function updateWhere(deps: WriteManyDeps, context: EntityContext): 
       }));
       for (const id of await changeLinks(deps, current, records, false)) updated.add(id);
     }
-    return { matched: rows.length, updated: updated.size };
-  });
-}
+    return updated.size;
+  };
+  return { match, lock, max: matching.max, write };
+};
 
-/** Answers `{"data": {"matched", "deleted"}}`. */
-export async function deleteWhere(deps: WriteManyDeps, context: EntityContext): Promise<Reply> {
-  rejectVersion(context);
-  const isDryRun = parseMatchingDryRun(context.call.query);
-  const matching = parseMatchingDelete(await context.call.body());
+const planDeleteWhere: PlanWhere = async (deps, context, body) => {
+  const matching = parseMatchingDelete(body);
   const match = planMatching(matching, context);
   const lock = planMatchLock(match, { fields: [], copies: [] }, 'delete');
-  return run(deps, context, { match, lock, max: matching.max, isDryRun }, async (current, rows) => {
+  const write: MatchingPlan['write'] = async (current, rows) => {
     const targets = rows.map(({ id }) => ({ id, name: id, version: undefined }));
     if (targets.length > 0) await nameByIds(targets, () => removeAll(deps, current, targets));
-    return { matched: targets.length, deleted: targets.length };
-  });
-}
+    return targets.length;
+  };
+  return { match, lock, max: matching.max, write };
+};
 
 /** Throws 400 for the header that guards one record. */
 function rejectVersion({ call }: EntityContext): void {
@@ -115,21 +136,21 @@ function getReadFields({ values, changes, copies }: Changes, { entity }: EntityC
   return [...entity.fields.values()].filter(({ name }) => names.has(name));
 }
 
-interface Matching {
-  readonly match: MatchPlan;
-  readonly lock: LockPlan;
-  readonly max: number;
-  readonly isDryRun: boolean;
-}
-
-/** Runs a write of the records that match, in one transaction. Throws 409 when they are too many. */
+/**
+ * Writes the records that match, in one transaction, or stores a job that does. Throws 409 when they are too many. A dry run
+ * of a job tries the first records.
+ */
 async function run(
   deps: WriteManyDeps,
   context: EntityContext,
-  { match, lock, max, isDryRun }: Matching,
-  write: (context: EntityContext, rows: readonly LockedRow[]) => Promise<Readonly<Record<string, number>>>,
+  operation: WriteJobOperation,
+  plan: PlanWhere,
 ): Promise<Reply> {
-  const work = async (executor: Executor) => {
+  rejectVersion(context);
+  const isDryRun = parseMatchingDryRun(context.call.query);
+  const body = await context.call.body();
+  const { match, lock, max, write } = await plan(deps, context, body);
+  const work = async (executor: Executor): Promise<Reply> => {
     const current: EntityContext = { ...context, executor };
     const matched = await runRead(
       current,
@@ -138,12 +159,44 @@ async function run(
       'write',
     );
     const total = matched[0]?.total ?? null;
-    if (total !== null) throw tooManyMatches(total, max, match.max);
-    const ids = matched.map(({ id }) => id);
-    return write(current, ids.length === 0 ? [] : await runLock(deps, current, lock, ids));
+    if (total !== null && total > max) throw tooManyMatches(total, max);
+    if (total !== null && !isDryRun) return createWriteJob(deps, current, { operation, match, body, max });
+    // One more than the most was read to see whether there are more.
+    const ids = matched.slice(0, match.max).map(({ id }) => id);
+    const rows = ids.length === 0 ? [] : await runLock(deps, current, lock, ids);
+    const written = await write(current, rows, isDryRun);
+    return total === null
+      ? json(200, { data: { matched: rows.length, [WRITTEN[operation]]: written }, ...(isDryRun ? { meta: DRY } : {}) })
+      : json(200, { data: { matched: total }, meta: { ...DRY, job: true } });
   };
-  const data = await retryWrite(context, () => inTransaction(deps, context, isDryRun, work));
-  return json(200, { data, ...(isDryRun ? { meta: { dryRun: true } } : {}) });
+  return retryWrite(context, () => inTransaction(deps, context, isDryRun, work));
+}
+
+const DRY = { dryRun: true };
+
+/** A batch of a job. */
+export interface JobBatch {
+  readonly operation: WriteJobOperation;
+  readonly body: unknown;
+  readonly ids: readonly string[];
+  /** Stores that the batch is done, in its transaction. Throws when it must not be written. */
+  readonly finish: (context: EntityContext, written: number) => Promise<void>;
+}
+
+/** Writes those records of a batch that are still there and match; returns the number of the changed ones. */
+export async function writeJobBatch(
+  deps: WriteManyDeps,
+  context: EntityContext,
+  { operation, body, ids, finish }: JobBatch,
+): Promise<number> {
+  const { lock, write } = await (operation === 'update' ? planUpdateWhere : planDeleteWhere)(deps, context, body);
+  const work = async (executor: Executor): Promise<number> => {
+    const current: EntityContext = { ...context, executor };
+    const written = await write(current, await runLock(deps, current, lock, ids), false);
+    await finish(current, written);
+    return written;
+  };
+  return retryWrite(context, () => inTransaction(deps, context, false, work));
 }
 
 interface ChangedRecord {

@@ -1,5 +1,6 @@
 // Routes the data API: request -> context -> operation -> retry -> authorization -> handler -> reply. context.ts has the order of refusals.
 
+import type { FindCurrentPrincipal } from '../auth/current-principal.ts';
 import { methodNotAllowed, notFound } from '../errors.ts';
 import type { RawRequest } from '../http/request.ts';
 import type { Mount, UrlOrigins } from '../http/router.ts';
@@ -53,7 +54,7 @@ import { executeIdempotent, type IdempotencyDeps } from './idempotency.ts';
 import { executeCallIdempotent } from './idempotent-call.ts';
 import { importRecords } from './import/import.ts';
 import { writeLinked } from './links.ts';
-import { deleteWhere, updateWhere } from './matching.ts';
+import { deleteWhere, updateWhere, writeJobBatch } from './matching.ts';
 import { makePreparedStatements } from './prepared.ts';
 import { list, query, type ReadDeps, read } from './reads.ts';
 import { restore } from './restore.ts';
@@ -61,6 +62,8 @@ import { makeSnapshotRetry, type SnapshotRetry } from './retry.ts';
 import { type ExecuteCall, runTransaction, type TransactionDeps } from './transaction.ts';
 import { makeTakePermit, type TransferDeps } from './transfer.ts';
 import { toUnavailableError } from './unavailable-error.ts';
+import { makeWriteJobWorker, type WriteJobWorker, type WriteJobWorkerDeps } from './write-job-worker.ts';
+import { answerJob, answerJobs, cancelJob } from './write-jobs.ts';
 import { create, remove, update } from './writes.ts';
 
 export interface OperationDeps extends Pick<TransactionDeps, 'config' | 'databases'> {
@@ -74,6 +77,8 @@ export interface OperationDeps extends Pick<TransactionDeps, 'config' | 'databas
 export interface DataApiDeps extends OperationDeps, Pick<AuthenticationDeps, 'authenticator' | 'rateLimit'> {
   /** Handler of `_mcp`. */
   readonly agents: AgentHandler;
+  readonly findPrincipal: FindCurrentPrincipal;
+  readonly onError: (message: string, error: unknown) => void;
   /** URL of the token endpoint. */
   readonly tokenUrl: string;
   readonly findCorsOrigins: FindCorsOrigins;
@@ -94,6 +99,8 @@ export interface DataApi {
   /** Ends all streams and waits of feeds, for a shutdown. */
   readonly endStreams: () => void;
   readonly metrics: readonly Metric[];
+  /** Carries out jobs of writes by filter. */
+  readonly writeJobs: WriteJobWorker;
   /** Reads events for the server itself. */
   readonly events: EventReader;
   /** Returns the number of open streams of a workspace. */
@@ -143,8 +150,13 @@ export function makeDataApi(deps: DataApiDeps): DataApi {
     schema: (context) => descriptions.schema(context),
     batch: executeBatch,
     workspaceChanges: (context) => answerFeed(feed, context, undefined),
+    jobs: (context) => answerJobs(deps, context),
+    job: (context) => answerJob(deps, context, getJobId(context)),
+    cancelJob: (context) => cancelJob(deps, context, getJobId(context)),
     mcp: (context) => deps.agents(context, agentApi),
   };
+
+  const writeJobs = makeWriteJobs(deps, operations, feed);
 
   /** Runs a call for records; a write with an Idempotency-Key runs only once. */
   function executeCall(context: RequestContext, call: Call): Promise<Reply> {
@@ -163,6 +175,7 @@ export function makeDataApi(deps: DataApiDeps): DataApi {
       ? executeCallIdempotent(idempotency, context, call, body === 'none' ? undefined : makeReadBody(context))
       : execute(context, call, databases.forWorkspace(context.workspace));
     if (access === 'write') touchAfter(reply, feed, context);
+    if (call.operation === 'updateWhere' || call.operation === 'deleteWhere') startAfter(reply, writeJobs);
     return reply.catch((error) => rethrow(error, context, isWrite && !isIdempotent));
   }
 
@@ -209,7 +222,33 @@ export function makeDataApi(deps: DataApiDeps): DataApi {
       execute(current, call, executor),
     );
 
-  const agentApi: AgentApi = {
+  const agentApi = makeAgentApi(deps, executeCall, runDry);
+
+  return {
+    mount: makeMount(handle, deps),
+    async executeAs(principal, request, selectPart) {
+      const segments = splitSegments(request.path);
+      const context = await impersonate(deps, request, parseAddress(config, segments), principal, { selectPart });
+      if (request.method === 'GET' && findWorkspaceOperation(segments) === 'schema')
+        return descriptions.schema(context);
+      const call = parseCall(context, segments, config);
+      if (OPERATIONS[call.operation].access === 'read') return executeCall(context, call);
+      if (call.operation === 'import' && mayWrite(principal)) throw importNotTried();
+      if (call.operation === 'forget') throw forgetNotTried();
+      return runDry(context, call);
+    },
+    ...feeds,
+    metrics: [...feeds.metrics, ...writeJobs.metrics],
+    writeJobs,
+    oldestInFlight: retry.oldestInFlight,
+  };
+}
+
+type RunCall = (context: RequestContext, call: Call) => Promise<Reply>;
+
+function makeAgentApi(deps: DataApiDeps, executeCall: RunCall, runDry: RunCall): AgentApi {
+  const { config } = deps;
+  return {
     async execute(sender, request) {
       const context = await forward(deps, sender, request);
       return executeCall(context, parseCall(context, splitSegments(request.path), config));
@@ -220,23 +259,15 @@ export function makeDataApi(deps: DataApiDeps): DataApi {
     },
     restrictContext: (context, ids) => restrictContext(deps, context, ids),
   };
+}
 
-  return {
-    mount: makeMount(handle, deps),
-    async executeAs(principal, request, selectPart) {
-      const segments = splitSegments(request.path);
-      const context = await impersonate(deps, request, parseAddress(config, segments), principal, selectPart);
-      if (request.method === 'GET' && findWorkspaceOperation(segments) === 'schema')
-        return descriptions.schema(context);
-      const call = parseCall(context, segments, config);
-      if (OPERATIONS[call.operation].access === 'read') return executeCall(context, call);
-      if (call.operation === 'import' && mayWrite(principal)) throw importNotTried();
-      if (call.operation === 'forget') throw forgetNotTried();
-      return runDry(context, call);
-    },
-    ...feeds,
-    oldestInFlight: retry.oldestInFlight,
-  };
+/** Creates the worker of jobs. */
+const makeWriteJobs = (deps: DataApiDeps, { retry, writeBatch }: Operations, feed: FeedDeps): WriteJobWorker =>
+  makeWriteJobWorker({ ...deps, retry, writeBatch, onWrite: ({ workspace }) => touch(feed, workspace) });
+
+/** Starts a job when its request is answered; where that fails, the next poll does. */
+function startAfter(reply: Promise<Reply>, writeJobs: WriteJobWorker): void {
+  reply.then(({ status }) => (status === 202 ? writeJobs.poll() : undefined)).catch(() => undefined);
 }
 
 /** Creates what the feeds of requests and the events for the server itself have in common. */
@@ -257,6 +288,7 @@ interface Operations {
   readonly execute: ExecuteCall;
   readonly retry: SnapshotRetry;
   readonly seals: FeedDeps['seals'];
+  readonly writeBatch: WriteJobWorkerDeps['writeBatch'];
 }
 
 /** Error of a removal of values, which has its own transaction. */
@@ -306,6 +338,8 @@ export function makeOperations(deps: OperationDeps): Operations {
   return {
     retry,
     seals,
+    writeBatch: async (context, call, executor, batch) =>
+      writeJobBatch(recordDeps, authorize(deps, context, call, executor, undefined), batch),
     // Authorizes within the retry, since a newer snapshot may have other rights, entities and gates.
     execute: (context, call, executor, key) =>
       retry.run(context, { call, executor }, (current) =>
@@ -370,8 +404,14 @@ function parseAddress(
 }
 
 /** Wakes those who wait for changes of the workspace, if it keeps any, when the write has ended. */
-function touchAfter(reply: Promise<Reply>, { watch }: FeedDeps, { workspace }: RequestContext): void {
-  // All entities say so if one of them keeps changes.
-  const [first] = workspace.entities.values();
-  if (first?.namesActor === true) void reply.finally(() => watch.touch(workspace.id)).catch(() => undefined);
+function touchAfter(reply: Promise<Reply>, feed: FeedDeps, { workspace }: RequestContext): void {
+  void reply.finally(() => touch(feed, workspace)).catch(() => undefined);
 }
+
+function touch({ watch }: FeedDeps, { entities, id }: Workspace): void {
+  // All entities say so if one of them keeps changes.
+  const [first] = entities.values();
+  if (first?.namesActor === true) watch.touch(id);
+}
+
+const getJobId = ({ request }: RequestContext): string => splitSegments(request.path)[3] ?? '';

@@ -14,6 +14,7 @@ import { AlreadyEndedError, makeProgress, type Run, type Worker } from './run.ts
 import { type EndState, type Event, isWorking, next, PENDING, type State, type WorkingState } from './state.ts';
 import { revert, runPreparation, switchOver } from './statements.ts';
 import { adaptWebhooks } from './webhooks.ts';
+import { endWriteJobs } from './write-jobs.ts';
 
 type In<Name> = Extract<WorkingState, { readonly name: Name }>;
 
@@ -67,6 +68,7 @@ const RUN: Work<Run, WorkingState['name']> = {
           toQuery(storeDocument(workspaceId, { document, names, releasedNames, renamed: renamedEntities })),
         );
         await adaptWebhooks(session, workspaceId, change, run.audit.write);
+        await endWriteJobs(session, workspaceId, change);
       }
       await run.alsoAtSwitch?.(session);
       await run.audit.write(session, { details: { migration: progress.id === null ? null : Number(progress.id) } });

@@ -152,7 +152,7 @@ const OTHER_ERRORS = 'Refused';
 const hasOwnResponse = (code: ErrorCode): boolean => OWN_STATUSES.includes(ERROR_CODES[code]);
 
 const NONE: ReadonlySet<string> = new Set();
-const ALWAYS = ['wda.Index', 'wda.Schema', 'wda.Batch', 'wda.BatchResult'];
+const ALWAYS = ['wda.Index', 'wda.Schema', 'wda.Batch', 'wda.BatchResult', 'wda.Job'];
 /** Operations that refer to each of the other envelopes. */
 const ENVELOPE_USERS: Readonly<Record<string, readonly OperationName[]>> = {
   'wda.Meta': ['list', 'query'],

@@ -141,6 +141,32 @@ const RESPONSES: Properties = {
     },
     { meta: responseSchema({ dryRun: FLAG }) },
   ),
+  'wda.Job': responseSchema(
+    {
+      id: ID_SCHEMA,
+      operation: { ...TEXT, enum: ['update', 'delete'] },
+      entity: { type: ['string', 'null'], description: 'Its name; null when it was removed.' },
+      state: { ...TEXT, enum: ['running', 'succeeded', 'failed', 'cancelled'] },
+      matched: { ...COUNT, description: 'Records that matched when it was started.' },
+      processed: { ...COUNT, description: 'Those whose turn is over.' },
+      error: {
+        oneOf: [
+          { type: 'null' },
+          responseSchema(
+            { code: TEXT, message: TEXT, reason: TEXT },
+            { details: { type: 'array', items: ANY_OBJECT } },
+          ),
+        ],
+        description: 'What ended it, as `error` of a refusal.',
+      },
+      createdAt: { ...TEXT, format: 'date-time' },
+      endedAt: { type: ['string', 'null'], format: 'date-time' },
+    },
+    {
+      updated: { ...COUNT, description: 'Of an update: records that were changed.' },
+      deleted: { ...COUNT, description: 'Of a deletion: records that were deleted.' },
+    },
+  ),
   'wda.Index': responseSchema({
     data: responseSchema({
       organization: TEXT,

@@ -170,6 +170,7 @@ const SHARED_USERS: Readonly<
     'wda.Deleted': ['delete', 'bulkDelete', 'bulkDeleteListed', 'forget'],
     'wda.Checked': ['bulkDelete', 'bulkDeleteListed'],
     'wda.Matched': ['updateWhere', 'deleteWhere'],
+    'wda.JobStarted': ['updateWhere', 'deleteWhere'],
     'wda.Imported': ['import'],
   },
   requestBodies: {
@@ -223,8 +224,19 @@ export function sharedComponents(operations: ReadonlySet<OperationName>, maxBulk
       'wda.Deleted': { description: 'Deleted.' },
       'wda.Checked': { description: 'With `dryRun=true`: it could be done.', ...json(object({ meta: DRY_RUN })) },
       'wda.Matched': {
-        description: 'How many records matched, and how many of them were changed or deleted.',
-        ...json(object({ data: object({ matched: NUMBER }, { updated: NUMBER, deleted: NUMBER }) }, { meta: DRY_RUN })),
+        description:
+          'How many records matched, and how many of them were changed or deleted; of a dry run of a job only the first.',
+        ...json(
+          object(
+            { data: object({ matched: NUMBER }, { updated: NUMBER, deleted: NUMBER }) },
+            { meta: object({ dryRun: { type: 'boolean' } }, { job: { type: 'boolean' } }) },
+          ),
+        ),
+      },
+      'wda.JobStarted': {
+        description: 'More than 10,000 records matched: a job changes or deletes them. Its path is in `Location`.',
+        headers: { Location: { description: 'Path of the job.', schema: { type: 'string' } } },
+        ...json(object({ data: schemaRef('wda.Job') })),
       },
       'wda.Imported': {
         description:
@@ -534,18 +546,18 @@ const FORMS: Readonly<Record<OperationName, FormOf>> = {
   }),
   updateWhere: () => ({
     summary: 'Update matching',
-    description: 'Changes all records that match a filter, or none.',
+    description: 'Changes all records that match a filter, or none; more than 10,000 in batches, by a job.',
     headers: ['IdempotencyKey'],
     body: bodyRef('wda.UpdateWhere'),
-    responses: { 200: responseRef('wda.Matched') },
+    responses: { 200: responseRef('wda.Matched'), 202: responseRef('wda.JobStarted') },
     codes: [...BODY, ...STORED],
   }),
   deleteWhere: () => ({
     summary: 'Delete matching',
-    description: 'Deletes all records that match a filter, or none.',
+    description: 'Deletes all records that match a filter, or none; more than 10,000 in batches, by a job.',
     headers: ['IdempotencyKey'],
     body: bodyRef('wda.DeleteWhere'),
-    responses: { 200: responseRef('wda.Matched') },
+    responses: { 200: responseRef('wda.Matched'), 202: responseRef('wda.JobStarted') },
     codes: [...BODY, 'CONFLICT', ...IDEMPOTENCY],
   }),
   import: () => ({

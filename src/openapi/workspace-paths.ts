@@ -1,6 +1,6 @@
 // The operations of a workspace as parts of an OpenAPI document.
 import type { ErrorCode } from '../errors.ts';
-import { WORKSPACE_OPERATIONS, type WorkspaceOperationName } from '../request/operations.ts';
+import { WORKSPACE_OPERATIONS, type WorkspaceOperation, type WorkspaceOperationName } from '../request/operations.ts';
 import { getParameters, type ParameterKey } from '../request/parameters.ts';
 import type { Part } from './error-responses.ts';
 import { anyEvent } from './events.ts';
@@ -35,6 +35,11 @@ interface Form {
 }
 
 const json = (schema: Part, rest: Part = {}): Part => ({ content: { 'application/json': { schema, ...rest } } });
+
+const ONE_JOB: Part = {
+  description: 'The job.',
+  ...json({ type: 'object', required: ['data'], properties: { data: schemaRef('wda.Job') } }),
+};
 
 /** Forms by operation, or null for one with a protocol of its own. */
 /** Returns the forms of the operations. `followed`: entities that keep changes. */
@@ -102,8 +107,44 @@ const makeForms = (followed: readonly string[]): Readonly<Record<WorkspaceOperat
     },
     codes: [...READ, 'CHANGES_OFF', 'CHANGES_UNAVAILABLE', 'CURSOR_EXPIRED', 'VIEW_CHANGED', 'QUERY_TIMEOUT'],
   },
+  jobs: {
+    summary: 'Jobs',
+    description:
+      'The last 100 jobs, the newest first: updates and deletions of more than 10,000 records. Administrators see all, others their own ones.',
+    responses: {
+      200: {
+        description: 'The jobs.',
+        ...json({
+          type: 'object',
+          required: ['data'],
+          properties: { data: { type: 'array', maxItems: 100, items: schemaRef('wda.Job') } },
+        }),
+      },
+    },
+    codes: READ,
+  },
+  job: {
+    summary: 'Job',
+    description: 'How far a job is, or how it has ended.',
+    responses: { 200: ONE_JOB },
+    codes: READ,
+  },
+  cancelJob: {
+    summary: 'Cancel a job',
+    description: 'Ends a job after the batches that are done; one that has ended stays as it is.',
+    responses: { 200: ONE_JOB },
+    codes: READ,
+  },
   mcp: null,
 });
+
+const JOB_ID = {
+  name: 'id',
+  in: 'path',
+  required: true,
+  description: 'Id of the job.',
+  schema: { type: 'integer', minimum: 0 },
+};
 
 const OF_OWNERS: readonly ParameterKey[] = ['principal', 'role'];
 
@@ -118,10 +159,10 @@ export function workspacePaths(
     (Object.keys(forms) as WorkspaceOperationName[]).flatMap((id) => {
       const form = forms[id];
       if (form === null || (id === 'workspaceChanges' && followed.length === 0)) return [];
-      const { methods, name } = WORKSPACE_OPERATIONS[id];
+      const { methods, name, tail }: WorkspaceOperation = WORKSPACE_OPERATIONS[id];
       const { summary, description, headers = [], body, responses, codes } = form;
       const keys = getParameters(id, 'query').filter((key) => kind === 'owner' || !OF_OWNERS.includes(key));
-      const parameters = context.shared(...keys, ...headers);
+      const parameters = [...(tail === undefined ? [] : [JOB_ID]), ...context.shared(...keys, ...headers)];
       const operation = {
         operationId: `${OWN}.${id}`,
         tags: [WORKSPACE_TAG.name],
@@ -131,7 +172,8 @@ export function workspacePaths(
         ...(body === undefined ? {} : { requestBody: body }),
         responses: { ...responses, ...context.errorResponses(codes) },
       };
-      return [[`/${name}`, { [methods[0].toLowerCase()]: operation }]];
+      const path = tail === undefined ? `/${name}` : `/${name}/${tail.replace('id', '{id}')}`;
+      return [[path, { [String(methods[0]).toLowerCase()]: operation }]];
     }),
   );
 }

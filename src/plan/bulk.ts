@@ -85,6 +85,12 @@ export interface MatchPlan {
   readonly max: number;
 }
 
+/** Finds the ids of the records that match, in their order, `max` at most, as lists of `size` ids. */
+export interface MatchBatchesPlan extends Omit<MatchPlan, 'kind'> {
+  readonly kind: 'matchBatches';
+  readonly size: number;
+}
+
 /** References of records that lead to no record that the principal can see. */
 export interface BulkReferencesPlan extends ListColumns {
   readonly kind: 'dangling';
@@ -135,6 +141,7 @@ export type BulkPlan =
   | FindPlan
   | LockPlan
   | MatchPlan
+  | MatchBatchesPlan
   | BulkReferencesPlan
   | UniqueConflictsPlan
   | HeldValuesPlan

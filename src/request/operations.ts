@@ -20,6 +20,8 @@ export interface WorkspaceOperation {
   readonly methods: readonly string[];
   /** Word in the place of the entity, or '' for the workspace itself. */
   readonly name: '' | `_${string}`;
+  /** Path after the word: an id, or an id and a word; missing for none. */
+  readonly tail?: 'id' | `id/${string}`;
   readonly body: Operation['body'];
 }
 
@@ -54,6 +56,9 @@ export const WORKSPACE_OPERATIONS = {
   schema: { methods: ['GET', 'HEAD'], name: '_schema', body: 'none' },
   workspaceChanges: { methods: ['GET', 'HEAD'], name: '_changes', body: 'none' },
   batch: { methods: ['POST'], name: '_batch', body: 'bulk' },
+  jobs: { methods: ['GET', 'HEAD'], name: '_jobs', body: 'none' },
+  job: { methods: ['GET', 'HEAD'], name: '_jobs', tail: 'id', body: 'none' },
+  cancelJob: { methods: ['POST'], name: '_jobs', tail: 'id/cancel', body: 'none' },
   mcp: { methods: ['POST'], name: '_mcp', body: 'json' },
 } as const satisfies Record<string, WorkspaceOperation>;
 
@@ -109,7 +114,7 @@ export function getMethods(tail: Tail): readonly string[] {
 const OF_WORKSPACE = Object.entries(WORKSPACE_OPERATIONS) as readonly [WorkspaceOperationName, WorkspaceOperation][];
 
 /** Words in the place of an entity that name operations: `_batch`, … */
-export const WORKSPACE_SEGMENTS: readonly string[] = OF_WORKSPACE.map(([, { name }]) => name).filter(
+export const WORKSPACE_SEGMENTS: readonly string[] = [...new Set(OF_WORKSPACE.map(([, { name }]) => name))].filter(
   isWorkspaceSegment,
 );
 
@@ -122,6 +127,7 @@ export function isWorkspaceSegment(name: string): boolean {
 export function findWorkspaceOperation(segments: readonly string[]): WorkspaceOperationName | undefined {
   const [, workspace = '', name = ''] = segments;
   if (segments.length === 2) return workspace === '' ? undefined : 'index';
-  if (segments.length !== 3 || !isWorkspaceSegment(name)) return undefined;
-  return OF_WORKSPACE.find(([, operation]) => operation.name === name)?.[0];
+  if (segments.length < 3 || segments.length > 5 || !isWorkspaceSegment(name)) return undefined;
+  const tail = segments.length === 3 ? undefined : ['id', ...segments.slice(4)].join('/');
+  return OF_WORKSPACE.find(([, operation]) => operation.name === name && operation.tail === tail)?.[0];
 }

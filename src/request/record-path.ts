@@ -52,10 +52,12 @@ function getTail(url: string): string {
   return parseRecordTail(rest.split('/')) === undefined ? rest.slice(0, end) : rest;
 }
 
+const OF_WORKSPACE = new RegExp(`^${PREFIX}[^/?]*/[^/?]*/_`);
+
 /** Returns the operation's name for metrics: one of a few words, never text of a client. */
 export function getOperationName(method: string, url: string): string {
   const tail = getTail(url);
-  if (tail === '') {
+  if (tail === '' || OF_WORKSPACE.test(url)) {
     const query = url.indexOf('?');
     const name = findWorkspaceOperation(splitSegments(query < 0 ? url : url.slice(0, query)));
     if (name !== undefined) return WORKSPACE_OPERATIONS[name].methods.some((one) => one === method) ? name : 'other';

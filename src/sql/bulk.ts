@@ -13,6 +13,7 @@ import {
   type ListColumns,
   type LockPlan,
   listOperands,
+  type MatchBatchesPlan,
   type MatchPlan,
   PROVIDED,
   type ReferredPlan,
@@ -153,6 +154,16 @@ export function selectMatches({ scan, predicate, max }: MatchPlan): Fragment {
   const most = integerLiteral(max);
   return sql`with "$match" as materialized (select ${R}."id" ${rows} order by ${R}."id" limit ${most} + 1)
 select m."id"::text as id, case when (select count(*) from "$match") > ${most} then (select count(*) ${rows})::text end as total from "$match" m order by m."id"`;
+}
+
+/** Selects `ids` of the records that match, lists of as many as a batch has, in their order. */
+export function selectMatchBatches({ scan, predicate, max, size }: MatchBatchesPlan): Fragment {
+  const aliases = makeAliases();
+  const { table, condition } = renderScan(scan, R);
+  const rows = sql`from ${table}${where(condition, predicate === undefined ? empty : renderPredicate(predicate, R, aliases))}`;
+  const ids = sql`select ${R}."id" ${rows} order by ${R}."id" limit ${integerLiteral(max)}`;
+  const numbered = sql`select m."id", (row_number() over (order by m."id") - 1) / ${integerLiteral(size)} as "batch" from (${ids}) m`;
+  return sql`select array_agg(n."id" order by n."id")::text as ids from (${numbered}) n group by n."batch" order by n."batch"`;
 }
 
 /**

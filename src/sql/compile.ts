@@ -39,6 +39,7 @@ import {
   findRecords,
   insertRecords,
   lockRecords,
+  selectMatchBatches,
   selectMatches,
   selectMissingBulkReferences,
   selectReferred,
@@ -134,6 +135,7 @@ interface Results {
   readonly find: RecordVersionRow;
   readonly lock: LockedRow;
   readonly match: MatchedRow;
+  readonly matchBatches: string;
   readonly dangling: MissingBulkReference;
   readonly uniqueConflict: UniqueConflictRow;
   readonly heldValue: HeldValueRow;
@@ -181,6 +183,7 @@ const READERS: { readonly [Kind in Plan['kind']]: (row: Cells) => ResultOf<Extra
     isCut: isCut === 't',
   }),
   history: readFeedRow,
+  matchBatches: ([ids]) => requireCell(ids),
   match: ([id, total = null]) => ({ id: requireCell(id), total: total === null ? null : Number(total) }),
   lock: ([id, data, now]) => ({ id: requireCell(id), data: requireCell(data), now: requireCell(now) }),
   find: ([id, version]) => ({ id: requireCell(id), version: requireCell(version) }),
@@ -289,6 +292,7 @@ function getExpectedDuration(plan: Plan): Statement['expected'] {
     case 'find':
     case 'lock':
     case 'match':
+    case 'matchBatches':
     case 'dangling':
     case 'uniqueConflict':
     case 'heldValue':
@@ -346,6 +350,8 @@ function compileText(plan: Plan, options: CompileOptions): Text {
       return close(findRecords(plan));
     case 'match':
       return planEachTime(close(selectMatches(plan)));
+    case 'matchBatches':
+      return planEachTime(close(selectMatchBatches(plan)));
     case 'lock':
       return close(lockRecords(plan, options.maxResponseBytes));
     case 'dangling':

@@ -21,12 +21,19 @@ export interface StoredKey {
 }
 
 /** Returns the key with this hash, expired or not, or undefined if there is none. */
-export async function findApiKey(db: Database, hash: Buffer): Promise<StoredKey | undefined> {
+export const findApiKey = (db: Database, hash: Buffer): Promise<StoredKey | undefined> =>
+  findKey(db, sql`k.hash = ${hash}`, 'find-api-key');
+
+/** Returns the key with this id, expired or not, or undefined if there is none. */
+export const findApiKeyById = (db: Database, id: string): Promise<StoredKey | undefined> =>
+  findKey(db, sql`k.id = ${id}::int8`, 'find-api-key-by-id');
+
+async function findKey(db: Database, condition: Fragment, name: string): Promise<StoredKey | undefined> {
   const rows = await db.run(
     toQuery(
       sql`select k.id, k.workspace_id, w.version, k.permissions, k.grants::text, ${scopeText(sql`k`)}, (extract(epoch from k.expires_at) * 1000)::int8
-          from wda.api_key k join wda.workspace w on w.id = k.workspace_id where k.hash = ${hash}`,
-      'find-api-key',
+          from wda.api_key k join wda.workspace w on w.id = k.workspace_id where ${condition}`,
+      name,
     ),
     'read',
   );

@@ -119,12 +119,23 @@ export interface TokenClient {
 }
 
 /** Returns the client of a token, as long as it and the key that signed the token exist. */
-export async function findTokenClient(db: Database, clientId: string, kid: string): Promise<TokenClient | undefined> {
+export const findTokenClient = (db: Database, clientId: string, kid: string): Promise<TokenClient | undefined> =>
+  findClientWhere(
+    db,
+    sql`c.client_id = ${clientId} and exists (select from wda.signing_key k where k.kid = ${kid})`,
+    'find-token-client',
+  );
+
+/** Returns the client with this id, without a token. */
+export const findClientById = (db: Database, clientId: string): Promise<TokenClient | undefined> =>
+  findClientWhere(db, sql`c.client_id = ${clientId}`, 'find-client-by-id');
+
+async function findClientWhere(db: Database, condition: Fragment, name: string): Promise<TokenClient | undefined> {
   const rows = await db.run(
     toQuery(
       sql`select c.workspace_id, w.version, c.permissions, c.grants::text, ${scopeText(sql`c`)} from wda.oauth_client c join wda.workspace w on w.id = c.workspace_id
-where c.client_id = ${clientId} and exists (select from wda.signing_key k where k.kid = ${kid})`,
-      'find-token-client',
+where ${condition}`,
+      name,
     ),
     'read',
   );

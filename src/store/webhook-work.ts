@@ -3,6 +3,7 @@
 // those of PostgreSQL, so no clock of another machine counts.
 import type { Database, Row } from '../database/pool.ts';
 import { type Fragment, sql, toQuery } from '../sql/fragment.ts';
+import { isFree, LEASE } from './lease.ts';
 import { scopeNames } from './scopes.ts';
 import type { Attempt } from './webhook-deliveries.ts';
 import type { DisabledReason, WebhookType } from './webhooks.ts';
@@ -79,8 +80,6 @@ export interface Watermark {
   readonly snapshot: string;
 }
 
-// A process that is killed gives its webhooks to others after this time, and the next poll.
-const LEASE = sql`clock_timestamp() + interval '15 s'`;
 // Attempts that the log of a message keeps.
 const MAX_LOG = 50;
 
@@ -129,7 +128,7 @@ export async function claimWebhooks(
   select w.id from wda.webhook w join wda.workspace s on s.id = w.workspace_id
   where w.enabled and s.state <> 'suspended' and (w.due_at <= clock_timestamp() or (w.due_at is null and (${isBlind}::bool or ${hasChanges}))
       or w.id in (select r.webhook_id from wda.webhook_delivery r where r.redeliver_at is not null))
-    and (w.lease_until is null or w.lease_until < clock_timestamp()) and w.workspace_id <> all(${full}::bigint[])
+    and ${isFree(sql`w`)} and w.workspace_id <> all(${full}::bigint[])
     and w.id <> all(${busy}::bigint[])
   order by w.due_at nulls last limit ${limit}::int4 for no key update of w skip locked
 ), w as (

@@ -477,9 +477,13 @@ export const REFUSALS: Readonly<Record<Exclude<Constructor, Wordless | Unwanted>
   },
   tooManyMatches: {
     file: MATCHING,
-    words:
-      /^\d+ records match, and (max is \d+\. Nothing was written|one request changes \d+ at most: narrow the filter, and repeat the request)$/,
-    made: () => errors.tooManyMatches(3, 2, 10_000),
+    words: /^\d+ records match, and max is \d+\. Nothing was written$/,
+    made: () => errors.tooManyMatches(3, 2),
+  },
+  tooManyJobs: {
+    file: 'api/writing/jobs.test.ts',
+    words: 'A workspace has at most 10 jobs that have not ended: wait for one, or cancel one',
+    made: () => errors.tooManyJobs(10),
   },
   tooManyLinks: {
     file: LINKS,

@@ -70,7 +70,7 @@ runScenarios(shop, [
     status: 404,
     code: 'NOT_FOUND',
     message:
-      'There is no operation _batches here. Did you mean _batch? Known of a workspace: _openapi.json, _schema, _changes, _batch, _mcp',
+      'There is no operation _batches here. Did you mean _batch? Known of a workspace: _openapi.json, _schema, _changes, _batch, _jobs, _mcp',
   },
   {
     name: 'an operation of a workspace has nothing below it',
@@ -78,7 +78,8 @@ runScenarios(shop, [
     path: '_batch/5',
     status: 404,
     code: 'NOT_FOUND',
-    message: 'There is no operation _batch here. Known of a workspace: _openapi.json, _schema, _changes, _batch, _mcp',
+    message:
+      'There is no operation _batch here. Known of a workspace: _openapi.json, _schema, _changes, _batch, _jobs, _mcp',
   },
 ]);
 

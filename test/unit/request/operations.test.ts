@@ -11,6 +11,7 @@ import {
   parseRecordTail,
   parseTail,
   WORKSPACE_OPERATIONS,
+  type WorkspaceOperation,
 } from '../../../src/request/operations.ts';
 import { refuses } from '../../support/error-response.ts';
 
@@ -79,9 +80,10 @@ test('the reference page shows each operation with its methods and its path', ()
   const rows = new Map(
     [...page.matchAll(/^\| ([\w ]+) \| (.*?) \| /gm)].map(([, name = '', place = '']) => [name.toLowerCase(), place]),
   );
-  for (const [name, operation] of Object.entries(WORKSPACE_OPERATIONS)) {
+  for (const [name, operation] of Object.entries<WorkspaceOperation>(WORKSPACE_OPERATIONS)) {
     const methods = operation.methods.filter((method) => method !== 'HEAD');
-    assert.equal(rows.get(toWords(name)), `\`${methods.join(' or ')} /${operation.name}\``);
+    const tail = operation.tail === undefined ? '' : `/${operation.tail.replace('id', '{id}')}`;
+    assert.equal(rows.get(toWords(name)), `\`${methods.join(' or ')} /${operation.name}${tail}\``);
   }
   for (const [name, { methods, tail }] of Object.entries(OPERATIONS)) {
     const place = rows.get(toWords(name)) ?? '';
