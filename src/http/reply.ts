@@ -94,7 +94,12 @@ export function writeReply(response: ServerResponse, reply: Reply, options: Writ
     return;
   }
   const headers = ['X-Request-Id', id, ...common];
-  for (const name in reply.headers) headers.push(name, reply.headers[name] as string);
+  for (const name in reply.headers) {
+    // Two directives that contradict each other would be one header (RFC 9110, 5.3).
+    const at = name === 'Cache-Control' ? headers.indexOf(name) : -1;
+    if (at < 0) headers.push(name, reply.headers[name] as string);
+    else headers[at + 1] = reply.headers[name] as string;
+  }
   switch (reply.body.kind) {
     case 'empty':
       response.writeHead(reply.status, headers);
