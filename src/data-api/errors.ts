@@ -61,10 +61,10 @@ export const tooManyJobs = (most: number): ApiError =>
   conflict('TOO_MANY_JOBS', `A workspace has at most ${most} jobs that have not ended: wait for one, or cancel one`);
 
 /** Error of a write with more links than one request makes or compares. */
-export const tooManyLinks = (total: number, most: number, through: string): ApiError =>
+export const tooManyLinks = (total: number, most: number): ApiError =>
   badRequest(
     'LIMIT_EXCEEDED',
-    `The write is about ${total} records of ${through}, and one request makes or compares ${most} at most: write them there`,
+    `The write is about ${total} links of many-to-many relations, and one request makes or compares ${most} at most`,
   );
 
 /** Error of an upsert of many records that leaves some as they are, which does not say which of them. */

@@ -7,7 +7,7 @@ import { parseExact } from '../model/exact-json.ts';
 import type { ManyToMany } from '../model/relation.ts';
 import { getEntity } from '../model/workspace.ts';
 import { IDS, planFind, planLock } from '../plan/bulk.ts';
-import { type BodyParts, getKeys, hasLinks, type LinkChange, planLinks, splitLinks } from '../plan/links.ts';
+import { type BodyParts, countIds, getKeys, hasLinks, type LinkChange, planLinks, splitLinks } from '../plan/links.ts';
 import { admit } from '../plan/plan.ts';
 import { makeCall } from '../request/call.ts';
 import { isRecord } from '../request/members.ts';
@@ -86,6 +86,8 @@ function splitBody(body: unknown, context: EntityContext): WriteWithLinks | unde
     return items.length === 0 ? undefined : new WriteWithLinks(members, items);
   }
   if (!isRecord(body) || !Array.isArray(body.data)) return undefined;
+  const total = body.data.reduce((sum: number, one) => sum + (isRecord(one) ? countIds(one, context.entity) : 0), 0);
+  if (total > MAX_LINKS) throw tooManyLinks(total, MAX_LINKS);
   const data = body.data.map(split);
   if (items.length === 0) return undefined;
   if (getParameter(query, 'conflict') === 'skip') throw linksNotSkipped();
@@ -271,7 +273,7 @@ async function changeRelation(
     removed.push(...surplus.map((id) => ({ record, id })));
     if (missing.length > 0 || surplus.length > 0) changed.push(record.id);
   }
-  if (added.length > MAX_LINKS) throw tooManyLinks(added.length, MAX_LINKS, relation.through);
+  if (added.length > MAX_LINKS) throw tooManyLinks(added.length, MAX_LINKS);
   const { maxBulk } = deps.config;
   for (let from = 0; from < removed.length; from += maxBulk) {
     const links = removed.slice(from, from + maxBulk);
@@ -309,7 +311,7 @@ async function findLinks(
     'write',
   );
   const total = matched[0]?.total ?? null;
-  if (total !== null) throw tooManyLinks(total, MAX_LINKS, relation.through);
+  if (total !== null) throw tooManyLinks(total, MAX_LINKS);
   if (matched.length === 0) return stored;
   for (const { id, data } of await runLock(
     deps,

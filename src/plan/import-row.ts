@@ -44,6 +44,7 @@ export function makeCellDecoder(
   const width = plan.columns.length + plan.lookups.length;
   const bits = formatBits(provided);
   const applyRules = makeRuleApplier(plan, entity, context);
+  const readable = getReadable(entity, context);
   return (source, row, report) => {
     if (source.length !== cells.length) {
       const message = formatCellCount(source.length, cells.length);
@@ -58,13 +59,14 @@ export function makeCellDecoder(
       if (target === undefined) continue;
       const text = source[index] as string;
       const field = target.lookup?.field ?? target.field;
-      const column = decodeColumn(target.field, readCell(field, text), (_, cell) => decodeCell(field, cell, formats));
+      const value = readCell(field, text);
+      const column = decodeColumn(target.field, value, (_, cell) => decodeCell(field, cell, formats));
       if (column.ok) {
         values[indexes[index] as number] = column.value;
         expandedBytes += column.expandedBytes ?? 0;
       } else {
         isValid = false;
-        if (!report({ row, ...column.detail, ...toShownValue(text) })) break;
+        if (!report({ row, ...column.detail, ...toShownValue(value, target.field, readable) })) break;
       }
     }
     if (expandsTooMuch(expandedBytes)) {
@@ -97,6 +99,7 @@ export function makeMemberDecoder(
   const required = getRequiredFields(entity, optional);
   const applyRules = makeRuleApplier(plan, entity, context);
   const formatUnknownField = makeUnknownFieldFormatter(entity, context);
+  const readable = getReadable(entity, context);
   return (source, row, report) => {
     if (!isRecord(source)) {
       report({ row, field: null, code: 'TYPE_MISMATCH', message: 'must be one JSON object' });
@@ -129,7 +132,7 @@ export function makeMemberDecoder(
         if (column.ok) {
           values[target === undefined ? index : getStagedIndex(plan, target)] = column.value;
           expandedBytes += column.expandedBytes ?? 0;
-        } else reject({ ...column.detail, ...toShownValue(value) });
+        } else reject({ ...column.detail, ...toShownValue(value, field, readable) });
       }
     }
     if (expandsTooMuch(expandedBytes)) reject(EXPANSION_DETAIL);
@@ -221,9 +224,13 @@ function makeStampedKey({ columns, matchOn = [] }: ImportPlan, entity: GrantedEn
 
 const SHOWN_CHARACTERS = 100;
 
-/** Returns the member `value` of a mistake; none for an empty cell and for null. */
-function toShownValue(value: unknown): Pick<Detail, 'value'> {
-  if (value === '' || value === null) return {};
+/** Returns the fields that the user may read, of an entity with those that it may write. */
+export const getReadable = ({ name, fields }: Entity, { workspace }: PlanContext): Entity['fields'] =>
+  workspace.entities.get(name)?.fields ?? fields;
+
+/** Returns the member `value` of a mistake; none for an empty cell, for null, and in a field that the user may not read. */
+function toShownValue(value: unknown, field?: Field, readable?: Entity['fields']): Pick<Detail, 'value'> {
+  if (value === '' || value === null || (field !== undefined && readable?.has(field.name) === false)) return {};
   return { value: shorten(typeof value === 'string' ? value : JSON.stringify(value), SHOWN_CHARACTERS) };
 }
 

@@ -46,23 +46,31 @@ export function splitLinks(
   context: PlanContext,
   isUpdate: boolean,
 ): BodyParts | undefined {
-  const members: Record<string, unknown> = {};
+  const relations = listWritten(body, entity);
+  if (relations.length === 0) return undefined;
+  const members = { ...body };
   const links: LinkChange[] = [];
   const details: Detail[] = [];
-  let isSplit = false;
-  for (const [name, value] of Object.entries(body)) {
-    const relation = entity.relations.get(name);
-    if (relation?.kind !== 'manyToMany' || entity.fields.has(name)) {
-      members[name] = value;
-      continue;
-    }
-    isSplit = true;
-    const change = readChange(relation, value, context, isUpdate);
+  for (const relation of relations) {
+    delete members[relation.name];
+    const change = readChange(relation, body[relation.name], context, isUpdate);
     if ('relation' in change) links.push(change);
     else details.push(...change);
   }
-  return isSplit ? { members, links, details: details.slice(0, MAX_DETAILS) } : undefined;
+  return { members, links, details: details.slice(0, MAX_DETAILS) };
 }
+
+/** Returns the many-to-many relations that a body names, in the order of the schema. */
+const listWritten = (body: Readonly<Record<string, unknown>>, { relations }: Entity): readonly ManyToMany[] =>
+  [...relations.values()].filter(
+    (relation) => relation.kind === 'manyToMany' && Object.hasOwn(body, relation.name),
+  ) as ManyToMany[];
+
+/** Counts the ids in the relations of a body, which costs nothing while reading them takes time. */
+export const countIds = (body: Readonly<Record<string, unknown>>, entity: Entity): number =>
+  listWritten(body, entity)
+    .flatMap(({ name }) => [body[name], ...(isRecord(body[name]) ? Object.values(body[name]) : [])])
+    .reduce((sum: number, list) => sum + (Array.isArray(list) ? list.length : 0), 0);
 
 function readChange(
   relation: ManyToMany,

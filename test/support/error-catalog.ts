@@ -487,8 +487,8 @@ export const REFUSALS: Readonly<Record<Exclude<Constructor, Wordless | Unwanted>
   },
   tooManyLinks: {
     file: LINKS,
-    words: /^The write is about \d+ records of \w+, and one request makes or compares \d+ at most: write them there$/,
-    made: () => errors.tooManyLinks(2, 1, 'labels'),
+    words: /^The write is about \d+ links of many-to-many relations, and one request makes or compares \d+ at most$/,
+    made: () => errors.tooManyLinks(2, 1),
   },
   linksNotSkipped: {
     file: LINKS,

@@ -5,6 +5,7 @@ import type { Transaction } from '../../database/pool.ts';
 import { type Detail, type DetailCode, shorten } from '../../errors.ts';
 import { isGranted } from '../../plan/granted.ts';
 import { type ImportPlan, isOwnReference } from '../../plan/import-plan.ts';
+import { getReadable } from '../../plan/import-row.ts';
 import type { Fragment } from '../../sql/fragment.ts';
 import {
   findDuplicates,
@@ -72,12 +73,15 @@ interface MistakeRow {
 
 async function findMistakes({ session, context, plan, maxErrors }: Checks, isComplete: boolean): Promise<Detail[]> {
   const mistakes: Detail[] = [];
+  // A grant may have set a value that the user may not read.
+  const readable = getReadable(context.entity, context);
   for (const { rows, field, code, message, depends } of listChecks(plan)) {
     if (depends === 'references' && !isComplete) continue;
     const query = importQuery(firstRows(rows, maxErrors), context.principal);
     for (const { row, line, value, other } of await session.query<MistakeRow>(query)) {
       const place = { row: Number(row), line: Number(line) };
-      const cut = value === null ? {} : { value: shorten(value, 100) };
+      const isShown = value !== null && field.split(', ').every((name) => readable.has(name));
+      const cut = isShown ? { value: shorten(value, 100) } : {};
       mistakes.push({ ...place, field, code, message: message.replace('{other}', other ?? ''), ...cut });
     }
   }

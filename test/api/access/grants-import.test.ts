@@ -201,6 +201,19 @@ describe('an import under grants', () => {
     assert.equal((await desk.call('tickets/2')).json.data.subject, 'b');
   });
 
+  test('tells no value of a field that the user may not read', async () => {
+    const [hidden, shown] = [
+      await load(CUSTOMER, '', 'subject,code\na,same\nb,same\n'),
+      await load(CUSTOMER, '', 'subject,number\na,x\n'),
+    ];
+    const tell = ({ json }: Answer) =>
+      json.error.details.map(({ field, value }: Record<string, unknown>) => [field, value]);
+    assert.deepEqual(tell(hidden), [['code', undefined]]);
+    assert.deepEqual(tell(shown), [['number', 'x']]);
+    const lines = await load(CUSTOMER, '', '{"subject":"a","code":1}\n', NDJSON);
+    assert.deepEqual(tell(lines), [['code', undefined]]);
+  });
+
   test('looks references up among readable records', async () => {
     const query = '?map=firm:company.name';
     assert.deepEqual(counts(await load(AGENT, query, 'subject,teamId,firm\nlooked,1,One\n')), [1, 0, 0]);
