@@ -29,7 +29,8 @@ export function parseExamples(page: string): readonly Example[] {
       headers: Object.fromEntries(
         [...headers.matchAll(/^ {4}([\w-]+): (.*)$/gm)].map(([, name, value]) => [name, value]),
       ),
-      body,
+      // The lines of a file begin where the page does.
+      body: body.replaceAll(/^ {4}/gm, ''),
       status: Number(status),
       answer,
     }),
