@@ -224,6 +224,9 @@ async function readResponse<T>(response: IncomingMessage): Promise<ApiResponse<T
 
 const HINTS: Readonly<Record<string, readonly string[]>> = {
   UNAUTHORIZED: ['Check WDA_KEY, WDA_ADMIN_KEY or --key, and that the key belongs to the workspace named with -w.'],
+  FOLLOWS_SHARED_SCHEMA: [
+    'By this command line: wda schema publish <file> --as <org/schema>, or wda workspace unfollow <org/workspace>',
+  ],
   CHANGES_OFF: ['By this command line: wda changes set <entity> --keep feed, or --keep history'],
 };
 

@@ -26,9 +26,12 @@ import {
   hasEnded,
   requireSuccess,
 } from './migration.ts';
+import { registerPublishing } from './shared-schema.ts';
 
 export function register(program: Command): void {
-  const group = program.command('schema').description('the schema document of a workspace');
+  const group = program
+    .command('schema')
+    .description('the schema document of a workspace, and schemas that many workspaces follow');
   group
     .command('show')
     .description('print the schema in force, ready to be edited and applied')
@@ -56,12 +59,15 @@ export function register(program: Command): void {
     'wda schema apply schema.yaml -w acme/shop --wait 0 --json   # starts it, prints the migration',
     'generate-schema | wda schema apply - -w acme/shop',
   ]);
+  registerPublishing(group);
   examples(group, [
     'wda schema show -w acme/shop > schema.yaml',
     'wda schema plan schema.yaml -w acme/shop',
     'wda schema plan schema.yaml -w acme/shop --strategy blocking',
     'wda schema apply schema.yaml -w acme/shop',
     'wda schema apply schema.yaml -w acme/shop --allow-destructive --strategy blocking',
+    'wda schema publish helpdesk.yaml --as acme/helpdesk',
+    'wda schema versions acme/helpdesk',
   ]);
 }
 

@@ -28,6 +28,7 @@ import { formatBytes } from '../progress.ts';
 import { isObject, readSchemaFile, rethrowWithLines, type SchemaFile } from '../schema-file.ts';
 import { formatCount, printable, renderPairs, renderTable } from '../table.ts';
 import { registerMove } from './cluster.ts';
+import { parseFollow, registerFollowing } from './shared-schema.ts';
 import { registerCopy } from './workspace-copy.ts';
 
 const STATES = [
@@ -67,6 +68,10 @@ export function register(program: Command): void {
     .option('--name <name>', 'name for people (default: the slug)')
     .option('--schema <file>', 'schema document, YAML or JSON, that it starts with')
     .option(
+      '--follows <schema>',
+      'a shared schema that it follows in place of one of its own; helpdesk@3 for version 3',
+    )
+    .option(
       '--access <file>',
       'its first keys and identity provider: apiKeys, identityProvider, YAML or JSON; keys are shown once',
     )
@@ -99,6 +104,7 @@ export function register(program: Command): void {
     .argument('<org/workspace>')
     .option('--confirm <slug>', "the workspace's slug once more: nothing brings the records back")
     .action(action(remove));
+  registerFollowing(group);
   registerCopy(group);
   registerMove(group);
   examples(group, [
@@ -106,6 +112,8 @@ export function register(program: Command): void {
     'wda workspace create acme/globex --schema schema.yaml --access access.yaml --json',
     'wda workspace set acme/shop --cors-origins https://app.example.com',
     'wda workspace copy acme/shop acme/staging',
+    'wda workspace create acme/initech --follows helpdesk',
+    'wda workspace follow acme/shop helpdesk@3 --allow-destructive',
     'wda workspace suspend acme/shop',
     'wda workspace list acme',
     'wda workspace statistics -w acme/shop',
@@ -135,7 +143,12 @@ async function removeOrganization(slug: string, options: GlobalOptions): Promise
 
 async function create(
   address: string,
-  options: GlobalOptions & { readonly name?: string; readonly schema?: string; readonly access?: string },
+  options: GlobalOptions & {
+    readonly name?: string;
+    readonly schema?: string;
+    readonly follows?: string;
+    readonly access?: string;
+  },
 ): Promise<void> {
   const { organization, workspace } = parseWorkspace(address);
   const client = connect(options);
@@ -147,6 +160,7 @@ async function create(
     slug: workspace,
     name: options.name ?? workspace,
     ...(file === undefined ? {} : { schema: file.document }),
+    ...(options.follows === undefined ? {} : { follows: parseFollow(options.follows) }),
     ...parts,
   };
   const { data, meta } = await client
@@ -157,7 +171,7 @@ async function create(
   const keys = data.apiKeys ?? [];
   await printResult(options, data, () =>
     [
-      `Created workspace ${organization}/${workspace}`,
+      `Created workspace ${organization}/${workspace}${describeFollows(data.follows)}`,
       ...(keys.length === 0
         ? []
         : [
@@ -169,6 +183,9 @@ async function create(
     ].join('\n'),
   );
 }
+
+const describeFollows = (follows: Workspace['follows']): string =>
+  follows === undefined ? '' : `, which follows ${follows.schema}, version ${follows.version}`;
 
 const ACCESS_FORM = 'access of a new workspace: an object with "apiKeys" or "identityProvider"';
 const ACCESS_MEMBERS = ['apiKeys', 'identityProvider'];
@@ -229,13 +246,20 @@ const describeOrigins = (origins: Workspace['corsOrigins']): string =>
 
 async function list(organization: string, options: GlobalOptions): Promise<void> {
   const workspaces = await connect(options).readAll<WorkspaceListed>(`${organizationPath(organization)}/workspaces`);
-  const head = ['WORKSPACE', 'NAME', 'STATE', 'CREATED'];
-  await printList(options, workspaces, `No workspaces in ${organization}`, head, ({ slug, name, state, createdAt }) => [
-    `${organization}/${slug}`,
-    name,
-    describeState(state),
-    createdAt,
-  ]);
+  const head = ['WORKSPACE', 'NAME', 'STATE', 'FOLLOWS', 'CREATED'];
+  await printList(
+    options,
+    workspaces,
+    `No workspaces in ${organization}`,
+    head,
+    ({ slug, name, state, follows, createdAt }) => [
+      `${organization}/${slug}`,
+      name,
+      describeState(state),
+      follows === undefined ? '' : `${follows.schema}@${follows.version}`,
+      createdAt,
+    ],
+  );
 }
 
 async function showStatistics(options: GlobalOptions): Promise<void> {
