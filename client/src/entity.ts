@@ -2,6 +2,7 @@
 import type { MatchOptions, WriteOptions } from './ask.ts';
 import type { EntityFeed } from './changes.ts';
 import type { EntityHistory } from './history.ts';
+import type { Job } from './job.ts';
 import type {
   AggregateParameters,
   BulkParameters,
@@ -200,14 +201,35 @@ export interface Entity<S extends Shape<S>, E extends keyof S> extends EntityFee
     options?: WriteOptions & { readonly versions?: Readonly<Record<number, string>>; readonly dryRun?: boolean },
   ): Promise<void>;
 
-  /** Changes all records that match, or none (`'all'`: every record); throws TOO_MANY_MATCHES when they are more than `max`. */
+  /**
+   * Changes all records that match, or none (`'all'`: every record); throws TOO_MANY_MATCHES when they are more than `max`. More
+   * than 10,000 are changed in batches by a job, for which it waits: `onProgress` gets its state, and an error has the `job`.
+   */
+  updateWhere(
+    filter: Filter<S, E> | 'all',
+    set: SetValues<S, E>,
+    options: MatchingOptions & { readonly dryRun: true },
+  ): Promise<Tried & { readonly data: { readonly matched: number; readonly updated?: number } }>;
+  updateWhere(
+    filter: Filter<S, E> | 'all',
+    set: SetValues<S, E>,
+    options: MatchingOptions & { readonly wait: false },
+  ): Promise<{ readonly data: { readonly matched: number; readonly updated: number } | Job }>;
   updateWhere(
     filter: Filter<S, E> | 'all',
     set: SetValues<S, E>,
     options: MatchingOptions,
   ): Promise<{ readonly data: { readonly matched: number; readonly updated: number } }>;
 
-  /** Deletes all records that match, or none (`'all'`: every record); throws TOO_MANY_MATCHES when they are more than `max`. */
+  /** Deletes all records that match, or none, as `updateWhere` changes them. */
+  deleteWhere(
+    filter: Filter<S, E> | 'all',
+    options: MatchingOptions & { readonly dryRun: true },
+  ): Promise<Tried & { readonly data: { readonly matched: number; readonly deleted?: number } }>;
+  deleteWhere(
+    filter: Filter<S, E> | 'all',
+    options: MatchingOptions & { readonly wait: false },
+  ): Promise<{ readonly data: { readonly matched: number; readonly deleted: number } | Job }>;
   deleteWhere(
     filter: Filter<S, E> | 'all',
     options: MatchingOptions,
@@ -237,10 +259,19 @@ export type SetValues<S extends Shape<S>, E extends keyof S> = {
   readonly [K in keyof Update<S, E>]: Update<S, E>[K] | { readonly $field: string };
 };
 
-/** `max`: the most records that may match. */
 export interface MatchingOptions extends WriteOptions {
+  /** The most records that may match. */
   readonly max: number;
   readonly dryRun?: boolean;
+  /** False to get the job, if it is one, in place of its result. */
+  readonly wait?: boolean;
+  /** Called with the state of the job, twice a second. `signal` ends the waiting, not the job. */
+  readonly onProgress?: ((job: Job) => void) | undefined;
+}
+
+/** Answer to a dry run. `job`: it would be a job, of which the first records were tried. */
+interface Tried {
+  readonly meta: { readonly dryRun: true; readonly job?: true };
 }
 
 /** Changes of the record with this id. */

@@ -1,4 +1,5 @@
 // Class of all errors of the API, with the error code as `code`.
+import type { Job } from './job.ts';
 
 /** Error codes of the API; docs/reference/errors.md describes each. */
 export type ErrorCode =
@@ -30,8 +31,11 @@ export type ErrorCode =
   | 'QUERY_TIMEOUT'
   | 'OUTCOME_UNKNOWN';
 
-/** `UNREACHABLE`: no response, or a truncated one. `NO_API`: a response that is not of this API, such as a proxy's. */
-export type ClientCode = ErrorCode | 'UNREACHABLE' | 'NO_API';
+/**
+ * `UNREACHABLE`: no response, or a truncated one. `NO_API`: a response that is not of this API, such as a proxy's.
+ * `JOB_CANCELLED`: the job that the call waited for was cancelled.
+ */
+export type ClientCode = ErrorCode | 'UNREACHABLE' | 'NO_API' | 'JOB_CANCELLED';
 
 export type DetailCode =
   | 'STALE_VERSION'
@@ -72,6 +76,8 @@ export interface Refusal {
   /** Index of the operation of a batch that failed. */
   readonly operation?: number | undefined;
   readonly requestId?: string | undefined;
+  /** Job that has failed, or was cancelled. */
+  readonly job?: Job | undefined;
   readonly retryAfterSeconds?: number | undefined;
   readonly blocksReads?: boolean | undefined;
   readonly blocksWrites?: boolean | undefined;
@@ -84,6 +90,8 @@ export class WdaError extends Error implements Refusal {
   declare readonly details: readonly Detail[];
   declare readonly operation: number | undefined;
   declare readonly requestId: string | undefined;
+  /** Job that has failed, or was cancelled: `status` is 200 then. */
+  declare readonly job: Job | undefined;
   declare readonly retryAfterSeconds: number | undefined;
   /** Whether the migration of a `SCHEMA_MIGRATION_IN_PROGRESS` blocks reads, and writes. */
   declare readonly blocksReads: boolean | undefined;

@@ -13,6 +13,7 @@ export { clientCredentials } from './credential.ts';
 export type * from './entity.ts';
 export { type ClientCode, type Detail, type DetailCode, type ErrorCode, isWdaError, WdaError } from './error.ts';
 export type * from './history.ts';
+export type { Job } from './job.ts';
 export type * from './shape.ts';
 export type { CallOptions, ClientOptions, Content, Credential, CredentialContext } from './transport.ts';
 

@@ -3,10 +3,13 @@ import type { Answer, Ask, MatchOptions, RequestOptions, WriteOptions } from './
 import { inUrl, type LooseQuery, toBody, toList, toListQuery, toQuery, toTexts } from './body.ts';
 import { isWdaError } from './error.ts';
 import { makeFeed } from './feed.ts';
+import { type Job, waitForJob } from './job.ts';
 import { type CallOptions, type Content, pause } from './transport.ts';
 
 /** Options of writes: parameters, and those of every write. */
 type LooseWrite = WriteOptions & Readonly<Record<string, unknown>>;
+
+type LooseMatching = LooseWrite & { readonly wait?: boolean; readonly onProgress?: (job: Job) => void };
 
 type LooseHistory = CallOptions & Readonly<Record<string, unknown>>;
 
@@ -88,6 +91,14 @@ export function makeRequests(ask: Ask, path: string) {
   const toMatching = (filter: unknown) =>
     filter === 'all' ? { filter: { all: true } } : toList({ filter } as LooseQuery);
 
+  /** Sends a write by filter, and waits for its job if it is one. */
+  async function writeWhere(to: string, body: unknown, { wait, onProgress, ...options }: LooseMatching) {
+    const answer = await write('POST', `${path}/${to}`, { body }, options);
+    if (answer.status !== 202 || wait === false) return answer;
+    const { retries, signal } = options;
+    return { ...answer, data: await waitForJob(ask, (answer.data as Job).id, onProgress, { retries, signal }) };
+  }
+
   return {
     // Without `fields` the setting of the workspace would decide.
     ...makeFeed(ask, `${path}/_changes`, { fields: [] }),
@@ -120,10 +131,10 @@ export function makeRequests(ask: Ask, path: string) {
     deleteMany: async (ids: unknown, { versions, ...options }: LooseWrite = {}): Promise<void> => {
       await write('POST', `${path}/_bulk/delete`, { body: { ids, versions } }, options);
     },
-    updateWhere: (filter: unknown, set: unknown, { max, ...options }: LooseWrite) =>
-      write('POST', `${path}/_update`, { body: { ...toMatching(filter), set, max } }, options),
-    deleteWhere: (filter: unknown, { max, ...options }: LooseWrite) =>
-      write('POST', `${path}/_delete`, { body: { ...toMatching(filter), max } }, options),
+    updateWhere: (filter: unknown, set: unknown, { max, ...options }: LooseMatching) =>
+      writeWhere('_update', { ...toMatching(filter), set, max }, options),
+    deleteWhere: (filter: unknown, { max, ...options }: LooseMatching) =>
+      writeWhere('_delete', { ...toMatching(filter), max }, options),
     aggregate: async ({ filter, sort, ...rest }: LooseQuery, options?: CallOptions) =>
       ask('POST', `${path}/_aggregate`, {
         ...options,

@@ -25,6 +25,7 @@ const FILES: readonly (readonly [names: readonly string[], load: () => Promise<C
   [['import', 'export'], () => import('./commands/transfer.ts')],
   [['search', 'aggregate'], () => import('./commands/records.ts')],
   [['update', 'delete'], () => import('./commands/matching.ts')],
+  [['jobs'], () => import('./commands/jobs.ts')],
   [['watch', 'changes'], () => import('./commands/changes.ts')],
   [['history', 'restore-record'], () => import('./commands/history.ts')],
   [['webhook'], () => import('./commands/webhook.ts')],

@@ -40,6 +40,7 @@ test('every level has help with examples, and says where the key belongs', async
     ['key'],
     ['schema'],
     ['migration'],
+    ['jobs'],
     ['import'],
     ['export'],
     ['aggregate'],

@@ -84,6 +84,33 @@ for (const [args, code, message] of [
   });
 }
 
+test('more than 10,000 records are a job, which is waited for, listed and shown', async () => {
+  const body = Array.from({ length: 10_000 }, () => '{"stock":2}').join('\n');
+  const headers = { 'Content-Type': 'application/x-ndjson' };
+  assert.equal((await shop.call('items/_import', { method: 'POST', body, headers })).status, 200);
+  assert.equal((await run('jobs')).stdout, 'No jobs in t/cli-matching\n');
+  const args = ['items', '--all', '--max', '20000', '--yes'];
+  const failed = await run('update', ...args, '--set', 'stock={"$inc": -2}');
+  assert.equal(failed.code, 1);
+  assert.match(failed.stderr, /^Job \d+: update items\n/);
+  assert.match(failed.stderr, /Job \d+ has failed: .*must be at least 0/);
+  assert.match(
+    failed.stderr,
+    /0 of 10,003 records were processed, and stay as they are\n *id \d+: stock must be at least 0/,
+  );
+  const done = await run('update', ...args, '--set', 'stock={"$inc": 1}');
+  assert.deepEqual([done.code, done.stdout], [0, '10,003 records of items changed\n'], done.stderr);
+  const listed = await run('jobs', '--json');
+  const [job, ...others] = JSON.parse(listed.stdout);
+  assert.deepEqual([job.state, job.updated, others.length], ['succeeded', 10_003, 1]);
+  assert.match((await run('jobs', 'show', String(job.id), '--follow')).stdout, /Processed +10,003/);
+  assert.equal((await run('jobs', 'cancel', String(job.id))).stdout, `Job ${job.id}: succeeded\n`);
+  const started = await run('delete', ...args, '--no-wait');
+  assert.match(started.stdout, /^Job \d+ is running: wda jobs show \d+ --follow\n$/);
+  const deleted = await run('jobs', 'show', String(job.id + 1), '--follow', '--json');
+  assert.deepEqual([deleted.code, JSON.parse(deleted.stdout).deleted], [0, 10_003]);
+});
+
 test('values have the type of their field', () => {
   const types: Readonly<Record<string, string>> = { name: 'string', stock: 'integer', open: 'boolean', data: 'json' };
   for (const [text, value] of [

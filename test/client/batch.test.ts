@@ -73,3 +73,23 @@ test('records that match a filter are changed and deleted, all of them or none',
   await assert.rejects(tags.deleteWhere({}, { max: 1000 }), (error) => isWdaError(error, 'BAD_REQUEST'));
   assert.deepEqual((await tags.deleteWhere(old, { max: 2 })).data, { matched: 2, deleted: 2 });
 });
+
+test('a job is waited for, and tells how far it is', async () => {
+  const tags = demo.client().entity('tags');
+  await tags.import(`name\n${Array.from({ length: 10_001 }, (_, index) => `many-${index}`).join('\n')}\n`, {
+    format: 'csv',
+  });
+  const many = { name: { startsWith: 'many-' } };
+  const dry = await tags.deleteWhere(many, { max: 20_000, dryRun: true });
+  assert.deepEqual([dry.data, dry.meta.job], [{ matched: 10_001 }, true]);
+  // Records exchange no unique values across batches: the last one has that of the first.
+  const wrong = tags.updateWhere(many, { name: 'many-10000' }, { max: 20_000 });
+  await assert.rejects(
+    wrong,
+    (error) => isWdaError(error, 'CONFLICT') && error.job?.state === 'failed' && error.details.length > 0,
+  );
+  const seen: number[] = [];
+  const { data } = await tags.deleteWhere(many, { max: 20_000, onProgress: ({ processed }) => seen.push(processed) });
+  assert.deepEqual([data.matched, data.deleted, seen.at(-1)], [10_001, 10_001, 10_001]);
+  assert.deepEqual((await tags.deleteWhere(many, { max: 20_000, wait: false })).data, { matched: 0, deleted: 0 });
+});

@@ -1,5 +1,5 @@
 // `wda update` and `wda delete` change and delete all records of an entity that match a filter. Both say first how many
-// there are, and ask.
+// there are, and ask. More than 10,000 are a job, whose progress they show.
 import { createInterface } from 'node:readline/promises';
 import type { Command } from 'commander';
 import { parseExact } from '../../model/exact-json.ts';
@@ -20,6 +20,7 @@ import { usageFailure } from '../failure.ts';
 import { type FieldTypes, loadFieldTypes, parseFilterOption, parseValue } from '../filter-option.ts';
 import { type Io, printResult } from '../io.ts';
 import { formatCount } from '../table.ts';
+import { followJob, type Job, requireSuccess } from './jobs.ts';
 
 export function register(program: Command): void {
   const updateCommand = addOptions(
@@ -44,17 +45,20 @@ const addOptions = (command: Command): Command =>
     .option('--filter <filter>', `${FILTER_HELP}, or a filter as JSON`, collect)
     .option('--all', 'all records, in place of a filter')
     .requiredOption('--max <number>', 'the most records that may match; with more nothing is written')
-    .option('--yes', 'do not ask');
+    .option('--yes', 'do not ask')
+    .option('--no-wait', 'do not wait for the job that more than 10,000 records are');
 
 interface MatchingOptions extends GlobalOptions {
   readonly filter?: readonly string[];
   readonly all?: true;
   readonly max: string;
   readonly yes?: true;
+  readonly wait?: boolean;
 }
 
 interface Matched {
   readonly matched: number;
+  /** Missing in a dry run of a job. */
   readonly updated?: number;
   readonly deleted?: number;
 }
@@ -116,21 +120,43 @@ interface Write {
 async function run(entity: string, { path, body, options, getCount, verb }: Write): Promise<void> {
   const client = connect(options);
   const to = `${entityPath(requireWorkspace(options), entity)}/${path}`;
-  const send = async (sender: AdminClient, query: readonly (readonly [string, string])[]): Promise<Matched> =>
-    (await sender.send<Matched>('POST', to, { body, query })).data;
+  const send = (sender: AdminClient, query: readonly (readonly [string, string])[]) =>
+    sender.send<Matched>('POST', to, { body, query });
   if (options.yes !== true) {
     if (options.json || options.io.stdin.isTTY !== true)
       throw usageFailure('It asks first, which needs a terminal: repeat it with --yes');
-    const expected = await send(client, [['dryRun', 'true']]);
-    const question = `${formatCount(getCount(expected))} of ${formatCount(expected.matched)} matching records of ${entity} would ${verb === 'change' ? 'change' : 'be deleted'}. Go on? [y/N] `;
-    if (!(await ask(options.io, question))) throw usageFailure('Nothing was written');
+    const { data: expected, meta } = await send(client, [['dryRun', 'true']]);
+    const isJob = (meta as { readonly job?: boolean } | null)?.job === true;
+    const would = verb === 'change' ? 'change' : 'be deleted';
+    const matched = formatCount(expected.matched);
+    const sentence = isJob
+      ? `${matched} records of ${entity} match, and would ${would} in batches, as a job.`
+      : `${formatCount(getCount(expected))} of ${matched} matching records of ${entity} would ${would}.`;
+    if (!(await ask(options.io, `${sentence} Go on? [y/N] `))) throw usageFailure('Nothing was written');
   }
-  const data = await send(client, []);
+  const { status, data } = await send(client, []);
+  if (status === 202) return finishJob(client, data as Matched & Job, { entity, verb, getCount, options });
   const count = getCount(data);
   await printResult(
     options,
     data,
     () => `${formatCount(count)} ${count === 1 ? 'record' : 'records'} of ${entity} ${verb}d`,
+  );
+}
+
+/** Waits for a job, unless it is told not to, and prints how it has ended. */
+async function finishJob(
+  client: AdminClient,
+  started: Job,
+  { entity, verb, getCount, options }: Pick<Write, 'verb' | 'getCount' | 'options'> & { readonly entity: string },
+): Promise<void> {
+  const { id } = started;
+  const isWaiting = options.wait !== false;
+  const job = isWaiting ? await followJob(client, requireWorkspace(options), id, options) : started;
+  requireSuccess(job);
+  const count = formatCount(getCount(job));
+  await printResult(options, job, () =>
+    isWaiting ? `${count} records of ${entity} ${verb}d` : `Job ${id} is ${job.state}: wda jobs show ${id} --follow`,
   );
 }
 
