@@ -9,7 +9,7 @@ import { makeConnect } from './connect.ts';
 import type { Route } from './connection-url.ts';
 import { InstallError } from './errors.ts';
 import type { Session } from './pool.ts';
-import { inTransaction } from './transaction.ts';
+import { executeEach, inTransaction } from './transaction.ts';
 
 type Queryable = Pick<Session, 'query' | 'execute'>;
 export type InstallFolder = 'control' | 'data' | 'workspace' | 'changes';
@@ -51,8 +51,16 @@ export const INSTALL_FILES: Readonly<Record<InstallFolder, readonly InstallFile[
 /** Returns the name of the last file of a folder: a schema that has run it has run all of them. */
 export const getLastFile = (folder: InstallFolder): string => INSTALL_FILES[folder].at(-1)?.name ?? '';
 
-/** Runs the files of a folder that a schema lacks, in the transaction of the session. Returns their names. */
-export async function runFiles(session: Queryable, folder: InstallFolder, schema: string): Promise<readonly string[]> {
+/**
+ * Runs the files of a folder that a schema lacks, in the transaction of the session. Returns their names. `execute`: sends
+ * the statements of a file.
+ */
+export async function runFiles(
+  session: Queryable,
+  folder: InstallFolder,
+  schema: string,
+  execute = executeEach,
+): Promise<readonly string[]> {
   await lockSchema(session, schema);
   const recordedFiles = await session.query<{ name: string }>(
     toQuery(sql`select name from wda.installed where schema = ${schema} and folder = ${folder}`),
@@ -60,8 +68,8 @@ export async function runFiles(session: Queryable, folder: InstallFolder, schema
   const names = new Set(recordedFiles.map(({ name }) => name));
   const missingFiles = INSTALL_FILES[folder].filter(({ name }) => !names.has(name));
   for (const { name, statements } of missingFiles) {
-    for (const statement of statements)
-      await session.execute(statement.replaceAll('{schema}', () => ident(schema).text));
+    const texts = statements.map((statement) => ({ text: statement.replaceAll('{schema}', () => ident(schema).text) }));
+    await execute(session, texts);
     await session.query(
       toQuery(sql`insert into wda.installed (schema, folder, name) values (${schema}, ${folder}, ${name})`),
     );

@@ -46,9 +46,21 @@ async function runTransaction<T>(
 }
 
 /** Sends each statement in a message of its own: a cluster passes each to the node of its table, and cannot pass several. */
-export async function executeEach(session: Pick<Session, 'execute'>, statements: Iterable<Fragment>): Promise<void> {
+export const executeEach: ExecuteAll = async (session, statements) => {
   for (const { text } of statements) await session.execute(text);
-}
+};
+
+// Statements of a message: PostgreSQL holds all of it in memory until its end.
+const MESSAGE_STATEMENTS = 100;
+
+/** Sends many statements in a message: a new workspace of 13 entities has 90, and is there a fifth sooner. Not on a cluster. */
+export const executeTogether: ExecuteAll = async (session, statements) => {
+  const texts = Array.from(statements, ({ text }) => text);
+  for (let at = 0; at < texts.length; at += MESSAGE_STATEMENTS)
+    await session.execute(texts.slice(at, at + MESSAGE_STATEMENTS).join('\n;\n'));
+};
+
+type ExecuteAll = (session: Pick<Session, 'execute'>, statements: Iterable<Pick<Fragment, 'text'>>) => Promise<void>;
 
 /**
  * Takes the locks in this order, within one budget for all: they are one statement with a time limit. With a limit for each,

@@ -2,7 +2,7 @@
 
 import { runFiles } from '../database/install.ts';
 import type { Session } from '../database/pool.ts';
-import { executeEach, inTransaction, LOCK_BUDGET_MS, withLockRetry } from '../database/transaction.ts';
+import { executeEach, executeTogether, inTransaction, LOCK_BUDGET_MS, withLockRetry } from '../database/transaction.ts';
 import { notFound } from '../errors.ts';
 import { buildEntities } from '../schema/entities.ts';
 import { EMPTY_DOCUMENT, type SchemaDocument } from '../schema/format.ts';
@@ -69,7 +69,7 @@ export async function createWorkspace(
         const { databaseSchema } = created;
         const tables = [...buildTables(document, databaseSchema).values()];
         await makeSchema(session, databaseSchema, tables, databases.topology);
-        await executeEach(session, createTables(tables, extensions));
+        await getExecute(databases.topology)(session, createTables(tables, extensions));
         await keepAllChanges(session, document, databaseSchema, databases.topology);
         await complete?.(session, created);
         return created;
@@ -90,6 +90,8 @@ async function requireVersion(
   if (chosen === undefined) throw notFound('SCHEMA_VERSION_NOT_FOUND', `Shared schema ${schema} is deleted meanwhile`);
   return { document: chosen.document, follows: { schemaId, schema, version: chosen.version } };
 }
+
+const getExecute = ({ everyNode }: Topology) => (everyNode === undefined ? executeTogether : executeEach);
 
 export interface EmptyWorkspace {
   readonly workspace: WorkspaceSummary;
@@ -123,7 +125,7 @@ export async function createEmptyWorkspace(
   const tables = buildTables(document, created.databaseSchema);
   const all = [...tables.values()];
   await makeSchema(session, created.databaseSchema, all, topology);
-  await executeEach(session, all.map(createBareTable));
+  await getExecute(topology)(session, all.map(createBareTable));
   return {
     workspace: created,
     tables,
@@ -150,8 +152,9 @@ async function keepAllChanges(
     return [keepChanges(entity.table, changes)];
   });
   if (keptChanges.length === 0) return;
-  await installChanges(session, databaseSchema);
-  await executeEach(session, keptChanges);
+  const execute = getExecute(topology);
+  await installChanges(session, databaseSchema, execute);
+  await execute(session, keptChanges);
 }
 
 async function makeSchema(
@@ -165,7 +168,7 @@ async function makeSchema(
     tables.map(({ name }) => name),
   );
   await session.execute(createSchema(databaseSchema).text);
-  await runFiles(session, 'workspace', databaseSchema);
+  await runFiles(session, 'workspace', databaseSchema, getExecute(topology));
 }
 
 /**

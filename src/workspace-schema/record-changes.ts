@@ -2,6 +2,7 @@
 // migrations and new workspaces. install/changes has the tables, the trigger and the numbering.
 import { hasFiles, runFiles } from '../database/install.ts';
 import type { Session } from '../database/pool.ts';
+import { executeEach } from '../database/transaction.ts';
 import { type Fragment, integerLiteral, keyword, literal, sql, type TableName, toQuery } from '../sql/fragment.ts';
 import { internalRef } from '../sql/internal-names.ts';
 
@@ -32,8 +33,12 @@ export type ChangeNote =
   | { readonly kind: 'changeFields'; readonly table: string; readonly fields: string };
 
 /** Creates the tables of changes if the workspace has none, in the transaction of the session. */
-export async function installChanges(session: Pick<Session, 'query' | 'execute'>, schema: string): Promise<void> {
-  await runFiles(session, 'changes', schema);
+export async function installChanges(
+  session: Pick<Session, 'query' | 'execute'>,
+  schema: string,
+  execute = executeEach,
+): Promise<void> {
+  await runFiles(session, 'changes', schema, execute);
 }
 
 /** Makes a table keep its changes, or changes what it keeps. */
