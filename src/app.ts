@@ -16,6 +16,7 @@ import type { Route, Routes } from './database/connection-url.ts';
 import { formatAddress } from './database/connection-url.ts';
 import { retryUntilAvailable } from './database/errors.ts';
 import { install } from './database/install.ts';
+import type { Database } from './database/pool.ts';
 import { checkPooler } from './database/pooler-check.ts';
 import type { Mount } from './http/router.ts';
 import { makeRouteMount } from './http/router.ts';
@@ -31,6 +32,7 @@ import { makeServices, type Services } from './services.ts';
 import { listSettings } from './settings.ts';
 import { removeActivity } from './store/activity.ts';
 import { loadOperatorHash } from './store/credentials.ts';
+import { removeRolloutPlans } from './store/rollouts.ts';
 import { makeTextOrder } from './store/text-order.ts';
 import { makeTimelineWatch } from './store/timeline.ts';
 import { makeWorkspaceUpgrades } from './store/workspace-files.ts';
@@ -95,13 +97,6 @@ export function makeApp(config: Config, connection: Route, observer: Observer): 
       ...buildSweepJobs(config, services),
       ...buildWatchJobs(services, observer),
       { name: 'make-backups', scope: 'process', everyMs: services.schedule.pauseMs, run: services.schedule.runIfDue },
-      {
-        name: 'remove-activity',
-        scope: 'installation',
-        everyMs: ACTIVITY_SWEEP_MS,
-        db: databases.directory,
-        run: (session) => removeActivity(session, config.activityDays),
-      },
     ],
     log,
   });
@@ -165,8 +160,9 @@ export function makeApp(config: Config, connection: Route, observer: Observer): 
       await Promise.all([
         server.close(graceMs),
         runner.close(graceMs / 2),
-        services.webhooks.sending.close(graceMs / 2),
-        services.records.writeJobs.close(graceMs / 2),
+        ...[services.webhooks.sending, services.records.writeJobs, services.rollouts].map((work) =>
+          work.close(graceMs / 2),
+        ),
       ]);
       await Promise.all([outbound.close(), services.webhooks.client.close()]);
       for (const { flush } of [authenticator, sessions]) await flush().catch(() => undefined);
@@ -198,11 +194,22 @@ const makeOperatorKeyWatch = ({ adminKey }: Config, { databases }: Services, { r
 });
 
 /** Jobs that remove what workspaces keep for a time. */
-const buildSweepJobs = (config: Config, { keys, retention, webhooks, records }: Services): readonly Job[] => [
+const buildSweepJobs = (
+  config: Config,
+  { databases, keys, retention, webhooks, records, rollouts }: Services,
+): readonly Job[] => [
   { name: 'remove-idempotency-keys', scope: 'process', everyMs: keys.pauseMs, run: keys.sweep },
   { name: 'remove-changes', scope: 'process', everyMs: retention.pauseMs, run: retention.sweep },
   ...buildWebhookJobs(config, webhooks),
   ...buildWriteJobs(records),
+  {
+    name: 'remove-activity',
+    scope: 'installation',
+    everyMs: ACTIVITY_SWEEP_MS,
+    db: databases.directory,
+    run: (session) => removeActivity(session, config.activityDays),
+  },
+  ...buildRolloutJobs(databases.directory, rollouts),
 ];
 
 // A process looks at once for a job of its own requests; the pause is that for jobs whose process has ended.
@@ -214,6 +221,18 @@ const buildWriteJobs = ({ writeJobs }: Services['records']): readonly Job[] => [
   { name: 'run-write-jobs', scope: 'process', everyMs: WRITE_JOB_POLL_MS, run: writeJobs.poll },
   { name: 'renew-write-job-leases', scope: 'process', everyMs: RENEWAL_MS, run: writeJobs.renew },
   { name: 'remove-write-jobs', scope: 'process', everyMs: WRITE_JOB_SWEEP_MS, run: writeJobs.sweep },
+];
+
+const ROLLOUT_POLL_MS = 1000;
+// Leases last 4 s.
+const ROLLOUT_RENEWAL_MS = 1000;
+const PLAN_SWEEP_MS = 600_000;
+
+/** Jobs that work on rollouts of shared schemas, and remove plans of them. */
+const buildRolloutJobs = (db: Database, { poll, renew }: Services['rollouts']): readonly Job[] => [
+  { name: 'run-rollouts', scope: 'process', everyMs: ROLLOUT_POLL_MS, run: poll },
+  { name: 'renew-rollout-leases', scope: 'process', everyMs: ROLLOUT_RENEWAL_MS, run: renew },
+  { name: 'remove-rollout-plans', scope: 'installation', everyMs: PLAN_SWEEP_MS, db, run: removeRolloutPlans },
 ];
 
 const WEBHOOK_POLL_MS = 1000;
@@ -296,6 +315,7 @@ function buildMounts(
       isClientId,
       signingKeys: oauth.keys,
       webhooks: services.webhooks,
+      rollouts: services.rollouts,
       changes: { historyDays: config.historyDays, countStreams: services.records.countStreams },
       consoleSessions: {
         ...services.consoleServices,

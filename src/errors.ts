@@ -212,6 +212,14 @@ export const migrationInProgress = (
     headers: { 'Retry-After': String(gate.retryAfterSeconds) },
   });
 
+/** A second rollout of a shared schema. */
+export const rolloutInProgress = (cause?: unknown): ApiError =>
+  new ApiError(
+    'ROLLOUT_IN_PROGRESS',
+    'A rollout of this schema has not ended: wait for its end, or cancel it',
+    cause === undefined ? {} : { cause },
+  );
+
 /** A second schema change while one runs. */
 export const anotherMigrationRuns = (): ApiError =>
   new ApiError('MIGRATION_RUNNING', 'Another migration of this workspace is running; retry after it has ended');

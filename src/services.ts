@@ -24,6 +24,7 @@ import { makeRunner, migrationMetrics } from './migrations/runner.ts';
 import { getRootCause, type Observer } from './observer.ts';
 import type { ReadinessState } from './readiness.ts';
 import { agentsPath } from './request/record-path.ts';
+import { makeRolloutWorker } from './rollouts/worker.ts';
 import { TOKEN_PATH } from './routes/oauth.ts';
 import { type FindCorsOrigins, loadCorsOrigins, makeFindCorsOrigins } from './store/cors-origins.ts';
 import { findApiKey, findApiKeyById, touchApiKeys } from './store/credentials.ts';
@@ -140,8 +141,10 @@ export function makeServices(config: Config, routes: Routes, { log }: Observer, 
   const tokenUrl = config.publicUrl + TOKEN_PATH;
   const records = makeDataApi({ ...apiDeps, findCorsOrigins, findPrincipal, onError: logError, tokenUrl });
   const webhooks = makeWebhookServices(config, databases, records, log);
+  const rollouts = makeRolloutWorker({ databases, runner, log, onError: logError });
   const metrics = [
     ...webhooks.sending.metrics,
+    ...rollouts.metrics,
     ...getDatabaseMetrics(db, () => topology.coordinator()?.databases() ?? []),
     ...getWorkspaceMetrics(cache),
     ...buildCredentialMetrics(authenticator),
@@ -174,6 +177,7 @@ export function makeServices(config: Config, routes: Routes, { log }: Observer, 
     runner,
     outbound,
     webhooks,
+    rollouts,
     externalTokens,
     oauth,
     authenticator,

@@ -311,6 +311,73 @@ create unique index migration_active on wda.migration (workspace_id) where state
 
 create index migration_workspace_id on wda.migration (workspace_id, id);
 
+-- Rollouts of versions of shared schemas to the workspaces that follow them, and plans of rollouts (`is_plan`), which change
+-- nothing and are deleted after a day. Any process takes the next workspace: see wda.rollout_workspace.
+create table wda.rollout (
+  id bigint generated always as identity primary key,
+  shared_schema_id bigint not null,
+  version int4 not null,
+  is_plan boolean not null,
+  state text not null default 'planning'
+    constraint rollout_state check (state in ('planning', 'running', 'paused', 'succeeded', 'finishedWithFailures', 'cancelled')),
+  -- Waves are numbered from 1; workspaces of later ones wait.
+  wave int4 not null default 1,
+  last_wave int4 not null,
+  -- Whether it pauses after each wave.
+  confirms boolean not null,
+  max_failures int4 not null,
+  concurrency int4 not null constraint rollout_concurrency check (concurrency between 1 and 16),
+  allow_destructive boolean not null,
+  skip_conflicts boolean not null,
+  -- Whether it is for all that follow, also those that begin to meanwhile.
+  takes_all boolean not null,
+  -- Workspaces that have failed since it was started, resumed or tried again.
+  failures int4 not null default 0,
+  created_by jsonb,
+  created_at timestamptz(3) not null default now(),
+  started_at timestamptz(3),
+  finished_at timestamptz(3),
+  constraint rollout_version foreign key (shared_schema_id, version)
+    references wda.shared_schema_version (shared_schema_id, version) on delete cascade
+);
+
+create unique index rollout_active on wda.rollout (shared_schema_id)
+  where not is_plan and state in ('planning', 'running', 'paused');
+
+create index rollout_shared_schema on wda.rollout (shared_schema_id, id);
+
+create index rollout_open on wda.rollout (id) where state in ('planning', 'running');
+
+-- Workspaces of rollouts, in the order of `position`. A process works on one while it holds its lease.
+create table wda.rollout_workspace (
+  rollout_id bigint not null constraint rollout_workspace_rollout references wda.rollout (id) on delete cascade,
+  workspace_id bigint not null constraint rollout_workspace_workspace references wda.workspace (id) on delete cascade,
+  position int4 not null,
+  wave int4 not null,
+  state text not null
+    constraint rollout_workspace_state check (state in ('waiting', 'running', 'succeeded', 'unchanged', 'failed', 'skipped')),
+  migration_id bigint,
+  error jsonb,
+  -- The result of a plan: records in the way, and whether something would be dropped.
+  conflicts jsonb,
+  destructive boolean not null default false,
+  -- Times that it was taken since it last waited for its turn.
+  attempts int4 not null default 0,
+  -- No attempt before this time; null for now.
+  due_at timestamptz(3),
+  lease uuid,
+  lease_until timestamptz(3),
+  primary key (rollout_id, workspace_id)
+);
+
+create index rollout_workspace_workspace_id on wda.rollout_workspace (workspace_id);
+
+create index rollout_workspace_state on wda.rollout_workspace (rollout_id, state, position);
+
+create index rollout_workspace_open on wda.rollout_workspace (rollout_id, position) where state in ('waiting', 'running');
+
+create index rollout_workspace_lease on wda.rollout_workspace (lease_until) where state = 'running';
+
 -- Moves of workspaces between the nodes of a cluster.
 create table wda.move (
   id bigint generated always as identity primary key,

@@ -86,7 +86,7 @@ const StepShape = objectShape(
   { title: 'MigrationStep' },
 );
 
-const ErrorShape = objectShape(
+export const MigrationErrorShape = objectShape(
   {
     code: Type.String({ examples: ['DATA_CONFLICT'] }),
     message: Type.String(),
@@ -112,7 +112,7 @@ const MIGRATION = {
   state: State,
   strategy: enumShape('online', 'blocking'),
   steps: arrayShape(StepShape),
-  error: nullableShape(ErrorShape),
+  error: nullableShape(MigrationErrorShape),
   waitingFor: nullableShape(WaitingShape),
   createdAt: Time,
   startedAt: nullableShape(Time),
@@ -258,7 +258,7 @@ export function showMigration(migration: Migration): Static<typeof MigrationShap
     state,
     strategy,
     steps: steps.map(showStep),
-    error: error === null ? null : showError(error),
+    error: error === null ? null : showMigrationError(error),
     waitingFor: waitingFor === null ? null : showWaiting(waitingFor),
     createdAt: formatTime(createdAt),
     startedAt: formatTime(startedAt),
@@ -297,6 +297,13 @@ function showWaiting({ pid, application, since }: Waiting): Static<typeof Waitin
   return { pid, application, since };
 }
 
-function showError({ code, message, entity, field, count, sampleIds }: MigrationError): Static<typeof ErrorShape> {
+export function showMigrationError({
+  code,
+  message,
+  entity,
+  field,
+  count,
+  sampleIds,
+}: MigrationError): Static<typeof MigrationErrorShape> {
   return { code, message, entity, field, count, sampleIds };
 }

@@ -214,6 +214,8 @@ const NOT_FOUND_BY_NOUN = {
   'API key': 'API_KEY_NOT_FOUND',
   Migration: 'MIGRATION_NOT_FOUND',
   Move: 'MOVE_NOT_FOUND',
+  Plan: 'ROLLOUT_NOT_FOUND',
+  Rollout: 'ROLLOUT_NOT_FOUND',
   Session: 'SESSION_NOT_FOUND',
   Webhook: 'WEBHOOK_NOT_FOUND',
 } as const;

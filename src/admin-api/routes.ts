@@ -17,6 +17,7 @@ import {
   signingKeyRoutes,
 } from './oauth-clients.ts';
 import { organizationRoutes } from './organizations.ts';
+import { type RolloutServices, rolloutRoutes } from './rollouts.ts';
 import type { AdminRoute, AdminServices } from './route.ts';
 import { schemaRoutes } from './schema.ts';
 import { type DocumentServices, documentRoutes, type ServerServices, serverRoutes } from './server.ts';
@@ -41,6 +42,7 @@ export function adminRoutes(
     ClusterServices &
     IdentityProviderServices &
     OAuthClientMaker &
+    RolloutServices &
     ServerServices &
     SessionListServices &
     SigningKeyServices &
@@ -57,6 +59,7 @@ export function adminRoutes(
     ...sharedSchemaRoutes(services, runner),
     ...statisticsRoutes(services),
     ...schemaRoutes(services, runner),
+    ...rolloutRoutes(services),
     ...migrationRoutes(services, runner),
     ...settingsRoutes(services, runner),
     ...apiKeyRoutes(services),

@@ -91,6 +91,7 @@ const ERROR_DESCRIPTIONS: Readonly<Record<ErrorCode, string>> = {
   DATA_CONFLICT: 'records stand in the way of the change',
   FOLLOWS_SHARED_SCHEMA: 'the workspace follows a shared schema',
   DESTRUCTIVE_CHANGE: 'the change would destroy data, and that was not allowed',
+  ROLLOUT_IN_PROGRESS: 'a rollout of the shared schema has not ended',
   PRECONDITION_FAILED: 'the record is not of the version that was asked for',
   PAYLOAD_TOO_LARGE: 'the body has too many bytes or records',
   UNSUPPORTED_MEDIA_TYPE: 'the body is not of the media type that is needed',

@@ -9,6 +9,7 @@ export const TAGS = {
   workspaces: 'A schema with its records, keys and users.',
   schema: 'The schema document of a workspace: its entities with their fields and relations.',
   sharedSchemas: 'Schemas that many workspaces of an organization follow, in versions.',
+  rollouts: 'Versions of shared schemas on their way to the workspaces that follow them.',
   migrations: 'Changes of a schema, while they happen and afterwards.',
   settings: 'How an entity is read: what is expanded and which fields are shown.',
   rowRules: 'Which records of an entity the users of an identity provider see and write.',

@@ -10,6 +10,7 @@ import { isViolation, makeNameConflict, toControlError } from './control-error.t
 import { parseDocument } from './load-workspace.ts';
 import type { PlannedStep } from './migrations.ts';
 import { loadPage, type PageOf } from './pages.ts';
+import { findRolloutVersion } from './rollouts.ts';
 
 type Queryable = Pick<Session, 'query'>;
 type PageRequest = { readonly page: number; readonly size: number };
@@ -170,7 +171,10 @@ values (${schemaId}, ${version}::int4, ${JSON.stringify(document)}::json, ${JSON
   );
 }
 
-/** Chooses the version that a new workspace gets, in its transaction: by default the newest. Undefined if there is none. */
+/**
+ * Chooses the version that a new workspace gets, in its transaction: by default that of the rollout that has not ended, else the
+ * newest. Undefined if there is none.
+ */
 export async function chooseVersion(
   session: Queryable,
   schemaId: string,
@@ -178,7 +182,7 @@ export async function chooseVersion(
 ): Promise<SharedSchemaVersion | undefined> {
   // Versions are not made meanwhile.
   await session.query(toQuery(sql`select from wda.shared_schema where id = ${schemaId} for share`));
-  return findSharedSchemaVersion(session, schemaId, version);
+  return findSharedSchemaVersion(session, schemaId, version ?? (await findRolloutVersion(session, schemaId)));
 }
 
 /* ---- workspaces that follow ---- */

@@ -536,6 +536,11 @@ export const REFUSALS: Readonly<Record<Exclude<Constructor, Wordless | Unwanted>
     words: 'Another migration of this workspace is running; retry after it has ended',
     made: errors.anotherMigrationRuns,
   },
+  rolloutInProgress: {
+    file: 'api/admin/rollouts.test.ts',
+    words: 'A rollout of this schema has not ended: wait for its end, or cancel it',
+    made: errors.rolloutInProgress,
+  },
   destructiveChange: {
     file: 'schema-changes/schema-document.test.ts',
     words: /^The change destroys data \(drop .+\)\. Repeat it with allowDestructive=true if that is meant$/,

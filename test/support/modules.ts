@@ -272,6 +272,11 @@ export const MODULES: Readonly<Record<string, Module>> = {
       'sql/feed.ts',
     ],
   },
+  rollouts: {
+    purpose: 'versions of shared schemas on their way to workspaces: waves, states, and the work of a process on them',
+    entryFiles: ['commands.ts', 'state.ts', 'waves.ts', 'worker.ts'],
+    imports: ['store', 'type metric.ts', 'type database', 'migrations'],
+  },
   mcp: {
     purpose: 'agents: tools as requests of the data API, and their protocol. The only importer of the MCP SDK',
     entryFiles: ['confirmation.ts', 'endpoint.ts'],
@@ -334,6 +339,7 @@ export const MODULES: Readonly<Record<string, Module>> = {
       'response',
       'sql',
       'webhooks',
+      'rollouts',
     ],
   },
   // Loaded where the database coordinates a cluster, and nowhere else: nobody imports it but services.ts, at that moment.
@@ -430,6 +436,7 @@ export const FILES: Readonly<Record<string, readonly string[]>> = {
     'request',
     'routes/oauth.ts',
     'webhooks',
+    'rollouts',
   ],
   'app.ts': [
     'topology',

@@ -52,6 +52,19 @@ const ofWebhook =
   (): Promise<string> =>
     below('/webhooks', 'POST', '/webhooks', makeWebhook(), rest)();
 
+const ofVersion = (tail: string) => async (): Promise<string> =>
+  `${(await makeVersion()).replace('/versions/1', '')}${tail}`;
+/** A rollout, or a plan, of a schema that nothing follows; with `ended`, one that allows no command any more. */
+const ofRollout =
+  (plan: 'plan' | '' = '', tail = '', ended = false) =>
+  async (): Promise<string> => {
+    const path = await ofVersion('/rollouts')();
+    const { id } = (await doing('POST', `${path}/${plan}`.replace(/\/$/, ''), { version: 1 })).json.data;
+    if (plan !== '') return `${path}/plan?id=${id}`;
+    if (ended) await doing('POST', `${path}/${id}/cancel`, undefined);
+    return `${path}/${id}${tail}`;
+  };
+
 const FOR_OPERATOR = [401, 403, 403, 403, 403] as const;
 const forOwner = (status: number): Line['statuses'] => [401, 403, 403, status, 403, status];
 
@@ -111,6 +124,45 @@ const LINES: Readonly<Record<string, Line>> = {
   'GET /organizations/:org/workspaces/:ws/schema': { statuses: forOwner(200) },
   'POST /organizations/:org/workspaces/:ws/schema/plan': { statuses: forOwner(200), body: () => SCHEMA },
   'PUT /organizations/:org/workspaces/:ws/schema': { statuses: forOwner(200), body: () => SCHEMA },
+  'GET /organizations/:org/schemas/:name/rollouts': {
+    statuses: [...FOR_OPERATOR, 200],
+    at: async () => `${await makeShared()}/rollouts`,
+  },
+  'POST /organizations/:org/schemas/:name/rollouts': {
+    statuses: [...FOR_OPERATOR, 202],
+    at: ofVersion('/rollouts'),
+    body: () => ({ version: 1 }),
+  },
+  'POST /organizations/:org/schemas/:name/rollouts/plan': {
+    statuses: [...FOR_OPERATOR, 202],
+    at: ofVersion('/rollouts/plan'),
+    body: () => ({ version: 1 }),
+  },
+  'GET /organizations/:org/schemas/:name/rollouts/plan': {
+    statuses: [...FOR_OPERATOR, 200],
+    at: ofRollout('plan'),
+  },
+  'GET /organizations/:org/schemas/:name/rollouts/:id': { statuses: [...FOR_OPERATOR, 200], at: ofRollout() },
+  'GET /organizations/:org/schemas/:name/rollouts/:id/workspaces': {
+    statuses: [...FOR_OPERATOR, 200],
+    at: ofRollout('', '/workspaces'),
+  },
+  'POST /organizations/:org/schemas/:name/rollouts/:id/pause': {
+    statuses: [...FOR_OPERATOR, 409],
+    at: ofRollout('', '/pause', true),
+  },
+  'POST /organizations/:org/schemas/:name/rollouts/:id/resume': {
+    statuses: [...FOR_OPERATOR, 409],
+    at: ofRollout('', '/resume', true),
+  },
+  'POST /organizations/:org/schemas/:name/rollouts/:id/retry': {
+    statuses: [...FOR_OPERATOR, 409],
+    at: ofRollout('', '/retry', true),
+  },
+  'POST /organizations/:org/schemas/:name/rollouts/:id/cancel': {
+    statuses: [...FOR_OPERATOR, 409],
+    at: ofRollout('', '/cancel', true),
+  },
   'GET /organizations/:org/schemas': { statuses: forOwner(200) },
   'POST /organizations/:org/schemas': { statuses: [...FOR_OPERATOR, 201], body: () => ({ name: slug() }) },
   'GET /organizations/:org/schemas/:name': { statuses: forOwner(200), at: makeShared },
