@@ -27,6 +27,7 @@ export type Failure =
   | { readonly kind: 'failed'; readonly message: string; readonly details?: Readonly<Record<string, unknown>> }
   | { readonly kind: 'unreachable'; readonly message: string }
   | { readonly kind: 'drift'; readonly message: string }
+  | { readonly kind: 'part'; readonly message: string }
   | {
       readonly kind: 'refused';
       readonly status: number;
@@ -69,6 +70,9 @@ export const unreachableFailure = (message: string, cause?: unknown): CommandFai
 /** Creates the failure of a server that differs from a file. */
 export const driftFailure = (message: string): CommandFailure => new CommandFailure({ kind: 'drift', message });
 
+/** Creates the failure of a part of the work: some of many workspaces. */
+export const partFailure = (message: string): CommandFailure => new CommandFailure({ kind: 'part', message });
+
 /** Creates the failure of an error response. */
 export const serverFailure = (
   status: number,
@@ -77,7 +81,7 @@ export const serverFailure = (
   hints: readonly string[] = [],
 ): CommandFailure => new CommandFailure({ kind: 'refused', status, error, requestId }, hints);
 
-/** Returns the exit code, part of the interface: 1 rejected or failed, 2 wrong usage, 3 server not reachable, 4 drift. */
+/** Returns the exit code, part of the interface: 1 rejected or failed, 2 wrong usage, 3 server not reachable, 4 drift, 5 some of many failed. */
 export function exitCode(failure: Failure): number {
   switch (failure.kind) {
     case 'refused':
@@ -89,6 +93,8 @@ export function exitCode(failure: Failure): number {
       return 3;
     case 'drift':
       return 4;
+    case 'part':
+      return 5;
     default:
       return failure satisfies never;
   }
@@ -121,6 +127,8 @@ export function failureDocument({ failure }: CommandFailure): Readonly<Record<st
       return { error: { code: 'UNREACHABLE', message: failure.message } };
     case 'drift':
       return { error: { code: 'DRIFT', message: failure.message } };
+    case 'part':
+      return { error: { code: 'PARTLY_FAILED', message: failure.message } };
     default:
       return failure satisfies never;
   }

@@ -22,6 +22,7 @@ const FILES: readonly (readonly [names: readonly string[], load: () => Promise<C
   [['idp'], () => import('./commands/identity-provider.ts')],
   [['schema'], () => import('./commands/schema.ts')],
   [['migration'], () => import('./commands/migration.ts')],
+  [['rollout'], () => import('./commands/rollout.ts')],
   [['import', 'export'], () => import('./commands/transfer.ts')],
   [['search', 'aggregate'], () => import('./commands/records.ts')],
   [['update', 'delete'], () => import('./commands/matching.ts')],
@@ -38,7 +39,8 @@ const FILES: readonly (readonly [names: readonly string[], load: () => Promise<C
 export async function makeProgram(io: Io, first?: string): Promise<Command> {
   const program = new Command('wda')
     .description('Workspace Data API: a REST API over PostgreSQL from the schema of a workspace')
-    .version(manifest.version, '-V, --version', 'print the version')
+    // `wda rollout start --version 4` means that of a shared schema.
+    .version(manifest.version, first === 'rollout' ? '-V' : '-V, --version', 'print the version')
     .option('--url <url>', 'address of the server (env WDA_URL; default http://localhost:3000)')
     .option(
       '--key <key>',
@@ -70,12 +72,12 @@ export async function makeProgram(io: Io, first?: string): Promise<Command> {
   ]);
   program.addHelpText(
     'after',
-    '\nCompletion at the tab key: wda completion bash|zsh|fish prints its script\nExit codes: 0 done, 1 refused by the server or failed, 2 wrong usage, 3 server not reachable, 4 drift',
+    '\nCompletion at the tab key: wda completion bash|zsh|fish prints its script\nExit codes: 0 done, 1 refused by the server or failed, 2 wrong usage, 3 server not reachable, 4 drift, 5 some of many workspaces failed',
   );
   return program;
 }
 
-/** Runs a command. Exit codes: 0 done, 1 rejected by the server or failed, 2 wrong usage, 3 server not reachable, 4 drift. */
+/** Runs a command. Exit codes: 0 done, 1 rejected by the server or failed, 2 wrong usage, 3 server not reachable, 4 drift, 5 some of many failed. */
 export async function runWda(args: readonly string[], io: Io = processIo()): Promise<number> {
   // The server logs its own failures, with their stacks.
   if (args[0] === 'serve' && args.length === 1) {
