@@ -140,6 +140,30 @@ test('a related record is found at the server, chosen by the keys, and a link to
   assert.equal((await shop.call('orders/5')).json.data.customerId, grace);
 });
 
+test('related records are added and taken away with a save, and a new record has them at once', async ({ open }) => {
+  const page = await open({ key: keys.owner, path: at('orders', 3) });
+  const bodies: (string | null)[] = [];
+  page.on('request', (request) => void (/PATCH|POST/.test(request.method()) && bodies.push(request.postData())));
+  const list = page.getByRole('list', { name: 'tags' });
+  await list.getByRole('button', { name: 'Remove gift from tags' }).click();
+  await page.getByRole('combobox', { name: 'tags' }).fill('whole');
+  await page.getByRole('option', { name: /wholesale/ }).click();
+  await list.getByRole('button', { name: /Remove record \d+ from tags/ }).waitFor();
+  await page.getByRole('button', { name: 'Save' }).click();
+  await list.getByRole('button', { name: 'Remove wholesale from tags' }).waitFor();
+  assert.deepEqual(bodies, ['{"tags":{"$add":[3],"$remove":[1]}}']);
+  const getTags = async (id: number) =>
+    (await shop.call(`orders/${id}?expand=tags`)).json.data.tags.map(({ name }: { name: string }) => name).sort();
+  assert.deepEqual(await getTags(3), ['express', 'wholesale']);
+  await page.goto(`${server.url}/console${at('tags', 'new')}`);
+  await page.getByRole('textbox', { name: 'name' }).fill('linked');
+  await page.getByRole('combobox', { name: 'orders' }).fill('2');
+  await page.getByRole('option', { name: /\b2$/ }).click();
+  await page.getByRole('button', { name: 'Create' }).click();
+  await page.getByRole('list', { name: 'orders' }).getByRole('link').waitFor();
+  assert.deepEqual(await getTags(2), ['linked']);
+});
+
 test('the calendar changes the day of a moment, and no other digit', async ({ open }) => {
   await shop.call('orders/6', { method: 'PATCH', body: { placedAt: '2026-01-05T09:30:15.123Z' } });
   const page = await open({ key: keys.owner, path: at('orders', 6) });

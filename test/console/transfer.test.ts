@@ -73,6 +73,11 @@ test('strange headers are mapped and tried; bad rows are a file, and a broken fi
     .first()
     .waitFor();
   await page.getByText('Nothing was imported').waitFor();
+  await page.getByRole('textbox', { name: 'Mistakes to list' }).fill('1000');
+  const listed = page.waitForRequest((request) => request.url().includes('maxErrors=1000&dryRun=true'));
+  await page.getByRole('button', { name: 'Dry run' }).click();
+  await listed;
+  await page.getByText('Nothing was imported').waitFor();
   const file = await downloaded(page, () => page.getByRole('button', { name: 'Download the bad rows' }).click());
   assert.deepEqual([file.name, file.bytes.toString()], ['things.bad.csv', [header, bad].join('\n')]);
   assert.equal(await total(), before);

@@ -59,13 +59,14 @@ export interface Imported extends Target {
 export function createImportCall({ origin, org, ws, entity, file, parameters }: Imported): AdminCall {
   const entries = Object.entries(parameters).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]]));
   const query = entries.length === 0 ? '' : `?${new URLSearchParams(entries)}`;
-  const { map, formats, onConflict, conflictOn, rejects } = parameters;
+  const { map, formats, onConflict, conflictOn, rejects, maxErrors } = parameters;
   const conflict = conflictOn ?? onConflict;
   const options = [
     ...(map === undefined ? [] : [` --map ${quoteShell(map)}`]),
     ...(formats === undefined ? [] : [` --formats ${quoteShell(formats)}`]),
     ...(conflict === undefined ? [] : [` --on-conflict ${quoteShell(conflict)}`]),
     ...(rejects === undefined ? [] : [' --rejects rejected-rows']),
+    ...(maxErrors === undefined ? [] : [` --max-errors ${maxErrors}`]),
   ].join('');
   const name = quoteShell(file.name.startsWith('-') ? `./${file.name}` : file.name);
   const wda = `WDA_KEY="$WDA_KEY" wda import ${quoteShell(entity)} ${name} ${workspaceOption({ org, ws })} --url ${quoteShell(origin)}${options}`;

@@ -1,5 +1,5 @@
 // Upload form with its outcome: progress in bytes, counts, or errors by row and a file with these rows.
-import { Alert, Anchor, Button, Checkbox, Group, Progress, Stack, Text } from '@mantine/core';
+import { Alert, Anchor, Button, Checkbox, Group, NumberInput, Progress, Stack, Text } from '@mantine/core';
 import { useQueryClient } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { useEffect, useRef, useState } from 'react';
@@ -46,6 +46,10 @@ export interface UploadFormProps {
 // Largest file that the page reads to extract its rejected rows.
 const MOST_BYTES = 50_000_000;
 
+// Default and bound of the parameter maxErrors.
+const DEFAULT_MAX_ERRORS = 100;
+const MOST_ERRORS = 100_000;
+
 export function UploadForm({
   workspace,
   entity,
@@ -61,13 +65,18 @@ export function UploadForm({
   const [isStoring, setStoring] = useState(false);
   const [stored, setStored] = useState<string>();
   const [leavesOut, setLeavesOut] = useState(false);
+  const [maxErrors, setMaxErrors] = useState(DEFAULT_MAX_ERRORS);
   const [keyOf] = useState(createKeyCache);
   const stop = useRef<AbortController>(undefined);
   useEffect(() => () => stop.current?.abort(), []);
   const client = useQueryClient();
   const { file, name, sample } = chosen;
   const type = sample.kind === 'csv' ? 'text/csv' : 'application/x-ndjson';
-  const allParameters = { ...parameters, rejects: leavesOut ? 'true' : undefined };
+  const allParameters = {
+    ...parameters,
+    rejects: leavesOut ? 'true' : undefined,
+    maxErrors: leavesOut || maxErrors === DEFAULT_MAX_ERRORS ? undefined : String(maxErrors),
+  };
   const entries = Object.entries(allParameters).flatMap(([key, value]) => (value === undefined ? [] : [[key, value]]));
   const pathWith = (more: string[][]): string =>
     dataPath(workspace, `/${encodeURIComponent(entity)}/_import?${new URLSearchParams([...entries, ...more])}`);
@@ -116,6 +125,21 @@ export function UploadForm({
         disabled={sent !== undefined}
         onChange={(event) => setLeavesOut(event.currentTarget.checked)}
       />
+      {!leavesOut && (
+        <NumberInput
+          label="Mistakes to list"
+          description="The rest of the file is not read after so many"
+          maw={320}
+          min={1}
+          max={MOST_ERRORS}
+          clampBehavior="strict"
+          allowDecimal={false}
+          allowNegative={false}
+          value={maxErrors}
+          disabled={sent !== undefined}
+          onChange={(next) => setMaxErrors(Number(next) || DEFAULT_MAX_ERRORS)}
+        />
+      )}
       <UnsavedChangesGuard isDirty={isStoring && sent !== undefined} />
       <Group>
         {hasDryRun && (

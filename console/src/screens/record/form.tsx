@@ -1,13 +1,13 @@
 // Form of a record. A save sends the changed fields with the version that the draft started from; an error appears at
 // its field.
 import { Button, Group, Stack, Text } from '@mantine/core';
-
+import { useQuery } from '@tanstack/react-query';
 import { Link, useNavigate } from '@tanstack/react-router';
 import { type FormEvent, useEffect, useMemo, useRef, useState } from 'react';
 import { fieldError, isApiError, isShownAtFields } from '../../api/api-error.ts';
 import { stringifyExact } from '../../api/json.ts';
 import { requestExact } from '../../api/request.ts';
-import type { EntityDocument } from '../../api/schema.ts';
+import { type EntityDocument, schemaQuery } from '../../api/schema.ts';
 import type { ApiRequest } from '../../api/types.ts';
 import { screenPath } from '../../api/workspace.ts';
 import type { TimeZone } from '../../format/datetime.ts';
@@ -16,6 +16,7 @@ import { FieldInput } from '../../records/field-input.tsx';
 import { listColumns, type RecordColumn } from '../../records/fields.ts';
 import { convertDraftTimeZone, type FormDraft, parseDraft } from '../../records/form-draft.ts';
 import { getLastListSearch } from '../../records/last-list.ts';
+import { type LinkDrafts, listWrittenRelations, NO_LINKS, printLinks } from '../../records/link-draft.ts';
 import { type EntityRef, entityPath, fetchRecord, parseVersion, type Versioned } from '../../records/requests.ts';
 import { formatForEditing, getId, getMember, type RecordValue } from '../../records/value.ts';
 import { createKeyCache, retryUnreachable } from '../../records/write-requests.ts';
@@ -26,6 +27,7 @@ import { useMayWrite } from '../../shell/permissions.ts';
 import { useTimeZone } from '../../shell/time-zone.tsx';
 import { UnsavedChangesGuard } from '../../shell/unsaved-changes.tsx';
 import type { Call } from '../../snippets/snippets.ts';
+import { LinksInput } from './links-input.tsx';
 
 export interface RecordFormProps {
   readonly entityRef: EntityRef;
@@ -63,9 +65,15 @@ export function RecordForm({ entityRef, entity, read: newest, from, onSaved }: R
   // Change by another user while the record was edited.
   const [meanwhile, setMeanwhile] = useState<Versioned | 'deleted'>();
   const form = useRef<HTMLFormElement>(null);
-  const { changes, mistakes } = parseDraft(columns, draft, read?.record, zone);
+  const { data: schema } = useQuery(schemaQuery(entityRef));
+  const relations = mayWrite ? listWrittenRelations(entity, schema, read === undefined) : [];
+  const [links, setLinks] = useState<LinkDrafts>(new Map());
+  const parsed = parseDraft(columns, draft, read?.record, zone);
+  const { mistakes } = parsed;
+  const fieldChanges = parsed.changes;
+  const changes: ReadonlyMap<string, unknown> = new Map([...fieldChanges, ...printLinks(links, read === undefined)]);
   const isDirty = changes.size > 0 || mistakes.size > 0;
-  const fieldErrors = listFieldErrors(error, columns);
+  const fieldErrors = listFieldErrors(error, [...columns, ...relations]);
   const leaving = useRef(false);
   const sending = useRef(false);
   const isThere = useRef(true);
@@ -89,6 +97,7 @@ export function RecordForm({ entityRef, entity, read: newest, from, onSaved }: R
       if (read !== undefined) setRead(saved);
       // Newer text has not been sent.
       setDraft((now) => new Map([...now].filter(([name, text]) => draft.get(name) !== text)));
+      setLinks((now) => new Map([...now].filter(([name, change]) => links.get(name) !== change)));
       setMeanwhile(undefined);
       announce(read === undefined ? describeCreated(entityRef, getId(saved.record)) : 'Saved');
       if (read === undefined) {
@@ -108,6 +117,11 @@ export function RecordForm({ entityRef, entity, read: newest, from, onSaved }: R
       sending.current = false;
       setBusy(false);
     }
+  }
+
+  function reset(): void {
+    setDraft(new Map());
+    setLinks(new Map());
   }
 
   const create = (body: object): Promise<Versioned> => sendWrite({ method: 'POST', path: entityPath(entityRef), body });
@@ -194,6 +208,18 @@ export function RecordForm({ entityRef, entity, read: newest, from, onSaved }: R
             onChange={(text) => setDraft(new Map([...draft, [column.name, text ?? null]]))}
           />
         ))}
+        {relations.map((relation) => (
+          <LinksInput
+            key={relation.name}
+            entityRef={entityRef}
+            id={read === undefined ? undefined : getId(read.record)}
+            relation={relation}
+            draft={links.get(relation.name) ?? NO_LINKS}
+            isDisabled={isBusy}
+            mistake={fieldErrors.get(relation.name)}
+            onChange={(change) => setLinks(new Map([...links, [relation.name, change]]))}
+          />
+        ))}
         {!isShownAtFields(error, [...fieldErrors.keys()]) && <ErrorAlert error={error} />}
         <Group>
           {mayWrite && (
@@ -207,7 +233,7 @@ export function RecordForm({ entityRef, entity, read: newest, from, onSaved }: R
             </Button>
           )}
           {isDirty && read !== undefined && (
-            <Button variant="default" disabled={isBusy} onClick={() => setDraft(new Map())}>
+            <Button variant="default" disabled={isBusy} onClick={reset}>
               Reset
             </Button>
           )}
@@ -226,12 +252,12 @@ export function RecordForm({ entityRef, entity, read: newest, from, onSaved }: R
           columns={columns.filter(({ isReadOnly }) => !isReadOnly)}
           zone={zone}
           base={read.record}
-          mine={changes}
+          mine={fieldChanges}
           theirs={theirs?.record}
           onClose={() => setMeanwhile(undefined)}
           onKeepMine={() => void save(theirs?.version)}
           onTakeTheirs={() => {
-            setDraft(new Map());
+            reset();
             setMeanwhile(undefined);
             if (theirs !== undefined) onSaved?.(theirs);
           }}
@@ -264,7 +290,7 @@ function getText({ name, type }: RecordColumn, draft: FormDraft, record: RecordV
 /**
  * Returns the server's messages by field; those about several fields, or fields outside the form, are for the alert.
  */
-function listFieldErrors(error: unknown, columns: readonly RecordColumn[]): ReadonlyMap<string, string> {
+function listFieldErrors(error: unknown, columns: readonly { readonly name: string }[]): ReadonlyMap<string, string> {
   return new Map(
     columns.flatMap(({ name }): [string, string][] => {
       const message = fieldError(error, name);
