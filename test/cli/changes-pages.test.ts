@@ -26,7 +26,7 @@ const readBlocks = (page: string, language: string): readonly string[] =>
     ...readFileSync(join(ROOT, page), 'utf8').matchAll(new RegExp(`^\`\`\`${language}\\n([\\s\\S]*?)^\`\`\`$`, 'gm')),
   ].map(([, block = '']) => block);
 
-test('the search index has all products, those of before and those of later', { timeout: 120_000 }, async () => {
+test('the search index has all products, those of before and those of later', { timeout: 300_000 }, async () => {
   const page = 'docs/recipes/search-index.md';
   const [index = '', find = ''] = readBlocks(page, 'ts');
   writeFileSync(
@@ -70,7 +70,7 @@ test('the search index has all products, those of before and those of later', { 
   assert.equal((await runCommands(again.join('\n'), env, folder)).stdout, '');
 });
 
-test('a mail is sent for each new order, and for none twice', { timeout: 120_000 }, async () => {
+test('a mail is sent for each new order, and for none twice', { timeout: 300_000 }, async () => {
   const page = 'docs/recipes/mail-at-a-new-record.md';
   const [script = ''] = readBlocks(page, 'bash');
   const [keep = ''] = readCommands(page);
@@ -122,7 +122,7 @@ test('a mail is sent for each new order, and for none twice', { timeout: 120_000
   assert.match(await start(/third[\s\S]*END/), /Subject: New order 9/);
 });
 
-test('a change and a deletion are undone, and who did them is known', { timeout: 120_000 }, async () => {
+test('a change and a deletion are undone, and who did them is known', { timeout: 300_000 }, async () => {
   const before = (await workspace.call('orders/2')).json.data;
   const item = (await workspace.call('orderItems/1')).json.data;
   const steps = readCommands('docs/recipes/who-changed-this.md');

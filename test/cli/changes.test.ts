@@ -131,7 +131,7 @@ test('a lost place is a line, and what follows comes', async () => {
   assert.equal(stdout.split('\n').length, 3, stdout);
 });
 
-test('lost connections are followed by others', { timeout: 60_000 }, async () => {
+test('lost connections are followed by others', { timeout: 300_000 }, async () => {
   const sockets = new Set<Socket>();
   const proxy = createServer((socket) => {
     const behind = connect(Number(new URL(server.url).port), '127.0.0.1');
@@ -167,7 +167,7 @@ test('lost connections are followed by others', { timeout: 60_000 }, async () =>
   assert.equal(stdout.trimEnd().split('\n').length, 2, stdout);
 });
 
-test('forward posts each event as a webhook does, again until it is accepted', { timeout: 60_000 }, async () => {
+test('forward posts each event as a webhook does, again until it is accepted', { timeout: 300_000 }, async () => {
   const requests: { headers: IncomingHttpHeaders; body: string }[] = [];
   const receiver = createHttpServer(async (request, response) => {
     requests.push({ headers: request.headers, body: Buffer.concat(await request.toArray()).toString() });

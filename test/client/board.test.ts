@@ -42,7 +42,7 @@ if (browserSkip === false) {
   const browser = useBrowser();
   const folder = useFolder();
 
-  test('the board follows what others do', { timeout: 120_000 }, async () => {
+  test('the board follows what others do', { timeout: 300_000 }, async () => {
     const [commands = ''] = readCommands(PAGE);
     const env = { WDA_URL: demo.server.url, WDA_KEY: demo.workspace.key };
     const key = /wda_[\w-]+/.exec((await runCommands(commands, env, folder)).stdout)?.[0] ?? '';

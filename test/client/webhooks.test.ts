@@ -145,7 +145,7 @@ describe('refused', () => {
 });
 
 test('the receiver of the reference takes signed messages of any length, and no others', {
-  timeout: 60_000,
+  timeout: 300_000,
 }, async () => {
   const page = readFileSync(join(import.meta.dirname, '../../docs/reference/webhooks.md'), 'utf8');
   const [, code = ''] = /^```js\n([\s\S]*?)^```$/m.exec(page) ?? [];

@@ -115,7 +115,7 @@ suite('locks', { concurrency: true }, () => {
       assert.equal((await applySchema(workspace, document('bigint'), '?wait=0')).status, 202);
       const { waitingFor } = await waits(workspace);
       assert.equal(waitingFor.application, 'workspace-data-api export');
-      await until('it has ended', async () => hasEnded(await migrationOf(workspace)), 90_000);
+      await until('it has ended', async () => hasEnded(await migrationOf(workspace)));
       assert.equal((await migrationOf(workspace)).state, 'succeeded');
       await broken;
       await assertTidy(own, slug);
@@ -130,7 +130,7 @@ suite('locks', { concurrency: true }, () => {
       assert.equal((await applySchema(workspace, indexed, '?wait=0')).status, 202);
       const { waitingFor } = await waits(workspace);
       assert.equal(waitingFor.application, 'workspace-data-api export');
-      await until('it has ended', async () => hasEnded(await migrationOf(workspace)), 90_000);
+      await until('it has ended', async () => hasEnded(await migrationOf(workspace)));
       assert.equal((await migrationOf(workspace)).state, 'succeeded');
       await broken;
       await assertTidy(another, slug);

@@ -7,6 +7,10 @@ export const ALONE: readonly (readonly [start: string, reason: string])[] = [
   ['test/failover/', 'measures how long requests wait while servers end'],
   ['test/pooler/', 'ends and starts the pooler of its servers'],
   ['test/console/', 'has a browser'],
+  [
+    'test/client/frontends.test.ts',
+    'gives its process the globals of a page, as `Event`, which readers of streams cannot work with',
+  ],
   ['test/client/walk.test.ts', 'measures the memory of a process'],
   ['test/api/operation/topology.test.ts', 'looks which files its process loads'],
   ['test/packages/', 'installs packages'],

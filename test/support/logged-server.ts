@@ -56,7 +56,7 @@ export async function startWatched(env: Readonly<Record<string, string>>): Promi
     child,
     log,
     status,
-    async ready(limitMs = 60_000) {
+    async ready(limitMs = 180_000) {
       const isReady = async (): Promise<boolean> => {
         if (!saysReady()) return false;
         for (let asked = 0; asked < ASKED; asked++) if ((await status('/readyz')) !== 200) return false;

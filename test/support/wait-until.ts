@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 export async function until(
   what: string | (() => string),
   condition: () => boolean | Promise<boolean>,
-  limitMs = 60_000,
+  limitMs = 180_000,
 ): Promise<void> {
   const deadline = performance.now() + limitMs;
   while (!(await condition())) {

@@ -19,7 +19,7 @@ const server = useServer({ WDA_STATEMENT_TIMEOUT_MS: '1000', WDA_NODE_READS: 'of
 const shop = use(() => makeShop(server));
 
 // So that a broken test ends.
-const LIMITED = { timeout: 60_000 };
+const LIMITED = { timeout: 300_000 };
 
 const MESSAGE = 'The database is not reachable at the moment; retry';
 

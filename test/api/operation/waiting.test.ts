@@ -144,7 +144,7 @@ test('requests whose client has left are waited for no longer, and none of their
         quiet = (await waiting()) === 0 ? quiet + 1 : 0;
         return quiet >= 50;
       };
-      await until('nobody waits for the table', isQuiet, 15_000);
+      await until('nobody waits for the table', isQuiet);
     });
     assert.deepEqual(await namesIn(workspace), ['one', 'two']);
   } finally {

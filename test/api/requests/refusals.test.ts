@@ -12,7 +12,7 @@ const SCHEMA = { entities: { notes: { fields: { text: { type: 'text' } } } } };
 const GRANT = { grant_type: 'client_credentials' } as const;
 
 // A hang is a failure, long before the runner's own patience ends.
-const LIMIT = { timeout: 60_000 };
+const LIMIT = { timeout: 300_000 };
 
 const server = useServer();
 const workspace = use(() => server.workspace('acme/notes', SCHEMA));

@@ -8,7 +8,7 @@ import { exportJWK, generateKeyPair } from 'jose';
 import { makeOAuthClient } from '../../../src/auth/oauth-client.ts';
 import { makeTokenEndpoint } from '../../../src/auth/token-endpoint.ts';
 
-const LIMIT = { timeout: 30_000 };
+const LIMIT = { timeout: 300_000 };
 const { clientId, clientSecret, secretHash } = makeOAuthClient();
 const faults: unknown[] = [];
 const gone: unknown[] = [];

@@ -19,7 +19,7 @@ after(async () => {
   await server.stop();
 });
 
-const soon = (): AbortSignal => AbortSignal.timeout(5000);
+const soon = (): AbortSignal => AbortSignal.timeout(60_000);
 
 function outbound(
   allowPrivate: boolean | readonly string[],
