@@ -57,8 +57,8 @@ import { makeChangeRetention } from './workspace-schema/change-retention.ts';
 import { makeIdempotencyKeys } from './workspace-schema/idempotency-keys.ts';
 import { makeTotals, type Totals } from './workspace-schema/totals.ts';
 
-// Snapshots in memory; one of a workspace with 10 entities takes 23 kB.
-const MAX_SNAPSHOTS = 3000;
+// Bytes of snapshots in memory. One of a workspace with 10 entities of 8 fields takes 27 kB.
+const MAX_SNAPSHOT_BYTES = 268_435_456;
 const MAX_LONG_MIGRATIONS = 2;
 // A snapshot is used for at most a second after it was replaced; the rest is a margin for clocks and commits.
 const SNAPSHOT_MS = 3000;
@@ -81,7 +81,7 @@ export function makeServices(config: Config, routes: Routes, { log }: Observer, 
     compare: registry.compare,
     validFrom: registry.validFrom,
     now,
-    maximum: MAX_SNAPSHOTS,
+    maxBytes: MAX_SNAPSHOT_BYTES,
   });
   const changed = (workspaceId: string): void => cache.invalidate(workspaceId);
   const rateLimit = makeServerRateLimit('requests', config.rateLimit);

@@ -100,15 +100,15 @@ interface Connection {
 }
 
 // Statements kept prepared on a connection: PostgreSQL keeps the plan of each (10 to 100 kB, most 30).
-const MAX_PREPARED = 1200;
+const MAX_PREPARED = 2000;
 // While the database is unavailable, a connection is tried at most this often; requests in between fail at once.
 const RECONNECT_PAUSE_MS = 250;
 const SWEEP_MS = 100;
 // Cost of using a connection, in ms that the statement could wait elsewhere instead: to prepare it; to prepare it in place of
-// another that will be needed again (more than a further backend, or thousands of statements would all crowd the first: 0.57
-// instead of 0.67 of the requests over 2,000 workspaces); to make one more backend busy.
+// another that will be needed again, unless the connection is the one of the tenant (more than a further backend, or thousands of
+// statements would all crowd the first: 0.57 instead of 0.67 of the requests over 2,000 workspaces); to make one more backend busy.
 const PREPARE_MS = 0.5;
-const REPLACE_MS = 6;
+const REPLACE_MS = 12;
 const FURTHER_MS = 5;
 // Nothing more is sent to a connection with this much work, or whose running statement has taken this long: statements in
 // the queue can still go to whichever connection is free first.
@@ -165,10 +165,17 @@ function hasCapacity({ inFlight, workMs, lastResponseAt, failed, isUsable }: Con
 }
 
 /** Returns the cost of having the statement prepared on the connection. */
-function getPrepareMs({ prepared }: Connection, query: Query): number {
+function getPrepareMs({ prepared }: Connection, query: Query, isHome: boolean): number {
   if (query.name === undefined || prepared.has(query)) return 0;
-  return prepared.isFull() ? REPLACE_MS : PREPARE_MS;
+  return prepared.isFull() && !isHome ? REPLACE_MS : PREPARE_MS;
 }
+
+/**
+ * Returns the index of the connection that prepares the statements of a tenant when all are full, so that each backend has the
+ * plans and the catalog cache of its share of the tenants. Their ids are numbers.
+ */
+const findHome = (tenant: string | undefined, size: number): number =>
+  tenant === undefined ? -1 : Number(tenant) % size;
 
 interface ConnectionSet {
   /** The usable connections; always the same array. */
@@ -395,12 +402,13 @@ function pickConnection(
 ): Connection | undefined {
   let bestConnection: Connection | undefined;
   let lowestLoad = Number.POSITIVE_INFINITY;
+  const home = findHome(tenant, all.length);
   for (let index = 0; index < all.length; index++) {
     const connection = all[index] as Connection;
     // Looking up whether it is prepared there pays only where the connection may be the best.
     const minLoad = connection.workMs + (index < parallel ? 0 : FURTHER_MS);
     if (minLoad >= lowestLoad) continue;
-    const load = minLoad + getPrepareMs(connection, query);
+    const load = minLoad + getPrepareMs(connection, query, index === home);
     if (load >= lowestLoad || !hasCapacity(connection, now) || !tenants.canUse(connection, tenant, now)) continue;
     bestConnection = connection;
     lowestLoad = load;

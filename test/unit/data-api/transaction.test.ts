@@ -42,7 +42,7 @@ before(async () => {
     compare: async () => ({ versions: new Map([[workspace.id, workspace.version]]), asOf: 0 }),
     validFrom: () => 0,
     now: () => 0,
-    maximum: 10,
+    maxBytes: 100_000,
   });
   workspace = (await cache.get('acme', 'notes')) as Workspace;
   operations = makeOperations({

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import type { Owner, Scope } from '../../../src/model/principal.ts';
-import { makeWorkspaceCache, type WorkspaceCache } from '../../../src/store/workspace-cache.ts';
+import { estimateSnapshotBytes, makeWorkspaceCache, type WorkspaceCache } from '../../../src/store/workspace-cache.ts';
 import { makeShop, OWNER } from '../../support/field-types-fixture.ts';
 
 const SHOP = makeShop();
@@ -28,7 +28,7 @@ function makeScene(slugs: readonly string[] = ['shop'], maximum = 10) {
   };
   scene.cache = makeWorkspaceCache({
     now: () => scene.time,
-    maximum,
+    maxBytes: maximum * estimateSnapshotBytes(SHOP),
     async load(_organization, slug) {
       scene.loads++;
       if (scene.isAway) throw new Error('the database is away');
