@@ -95,6 +95,11 @@ export class ApiError extends Error {
     return this.#with({ headers: { ...this.headers, 'WWW-Authenticate': challenge } });
   }
 
+  /** Copies a redirect for clients that see the server below a prefix of the path. */
+  below(prefix: string): ApiError {
+    return this.#with({ headers: { ...this.headers, Location: prefix + (this.headers.Location ?? '') } });
+  }
+
   #with(change: ErrorExtra): ApiError {
     const { reason, message, operation, details, members, headers, cause } = this;
     return new ApiError(reason, message, {

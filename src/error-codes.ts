@@ -140,6 +140,7 @@ export const REASONS = {
     EVENT_NOT_FOUND: 'the record has no such event, or none that the credential may see',
     RECORDS_NOT_FOUND: 'the same of some of many records',
     ORGANIZATION_NOT_FOUND: 'there is no such organization',
+    WORKSPACE_RENAMED: 'the workspace has another slug; `Location` is the new place',
     WORKSPACE_NOT_FOUND: 'there is no such workspace, or it has been deleted meanwhile',
     API_KEY_NOT_FOUND: 'there is no such API key',
     OAUTH_CLIENT_NOT_FOUND: 'there is no such OAuth client',
@@ -246,9 +247,10 @@ export type ReasonFor<Code extends ErrorCode> = keyof (typeof REASONS)[Code];
 
 export type Reason = { [Code in ErrorCode]: ReasonFor<Code> }[ErrorCode];
 
-/** Statuses that differ from the status of the code: these changes of the schema conflict with a running one. */
+/** Statuses that differ from the status of the code. */
 export const STATUS_BY_REASON: { readonly [One in Reason]?: number } = {
   MIGRATION_RUNNING: 409,
+  WORKSPACE_RENAMED: 308,
   WORKSPACE_MOVING: 409,
 };
 

@@ -121,6 +121,18 @@ export const readOnly = (): ApiError =>
     headers: { 'WWW-Authenticate': 'Bearer realm="workspace-data-api", error="insufficient_scope"' },
   });
 
+/**
+ * Redirects a request to the present slug of its workspace (RFC 9110 section 15.4.9). `name`: such as `acme/shop`; `url`: path
+ * and query of the request, `at`: index of the slug among the parts of the path.
+ */
+export function workspaceRenamed(name: string, url: string, at: number): ApiError {
+  const query = url.indexOf('?');
+  const parts = (query < 0 ? url : url.slice(0, query)).split('/');
+  parts[at] = name.slice(name.indexOf('/') + 1);
+  const location = parts.join('/') + (query < 0 ? '' : url.slice(query));
+  return new ApiError('WORKSPACE_RENAMED', `The workspace is ${name} now`, { headers: { Location: location } });
+}
+
 export const workspaceSuspended = (): ApiError =>
   new ApiError(
     'WORKSPACE_SUSPENDED',

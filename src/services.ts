@@ -34,6 +34,7 @@ import { makeSecret } from './store/instance.ts';
 import { loadWorkspace } from './store/load-workspace.ts';
 import { findClientById } from './store/oauth-clients.ts';
 import { makeClock, openProcessRegistry, type ProcessRegistry } from './store/process-registry.ts';
+import { type FindRenamed, loadRenamed, makeFindRenamed } from './store/renamed.ts';
 import {
   consumeLink,
   createSession,
@@ -136,10 +137,10 @@ export function makeServices(config: Config, routes: Routes, { log }: Observer, 
   const agents = makeAgentHandler(config, db, log, logError);
   const feedSecret = makeSecret(db, 'feed_secret');
   const apiDeps = { keys, totals, config, databases, cache, authenticator, rateLimit, agents, feedSecret };
-  const findCorsOrigins = makeServerOrigins(config, db, registry, now);
+  const lookups = makeServerLookups(config, db, registry, now);
   const findPrincipal = makeServerPrincipals(db, readiness);
   const tokenUrl = config.publicUrl + TOKEN_PATH;
-  const records = makeDataApi({ ...apiDeps, findCorsOrigins, findPrincipal, onError: logError, tokenUrl });
+  const records = makeDataApi({ ...apiDeps, ...lookups, findPrincipal, onError: logError, tokenUrl });
   const webhooks = makeWebhookServices(config, databases, records, log);
   const rollouts = makeRolloutWorker({ databases, runner, log, onError: logError });
   const metrics = [
@@ -240,10 +241,14 @@ const makeServerPrincipals = (db: Database, { operatorHash }: ReadinessState) =>
   });
 
 /** Looks up the origins of pages in a bulkhead of their own: a flood of preflights must not block credentials. */
-function makeServerOrigins(config: Config, db: Database, { validFrom }: ProcessRegistry, now: () => number) {
+function makeServerLookups(config: Config, db: Database, { validFrom }: ProcessRegistry, now: () => number) {
   const bulkhead = makeBulkhead(config.statementTimeoutMs);
-  const load: FindCorsOrigins = (organization, slug) => bulkhead(() => loadCorsOrigins(db, organization, slug));
-  return makeFindCorsOrigins({ load, validFrom, now });
+  const loadOrigins: FindCorsOrigins = (organization, slug) => bulkhead(() => loadCorsOrigins(db, organization, slug));
+  const load: FindRenamed = (organization, slug) => bulkhead(() => loadRenamed(db, organization, slug));
+  return {
+    findCorsOrigins: makeFindCorsOrigins({ load: loadOrigins, validFrom, now }),
+    findRenamed: makeFindRenamed({ load, validFrom, now }),
+  };
 }
 
 /** Loads the code for a cluster when the database turns out to coordinate nodes. */

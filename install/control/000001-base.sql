@@ -40,6 +40,8 @@ create table wda.slug_holder (
   organization_id bigint not null constraint slug_holder_organization references wda.organization (id) on delete cascade,
   slug text collate "C" not null,
   workspace_id bigint not null,
+  -- Until then requests to a former slug are redirected to the present one; null for never.
+  redirect_until timestamptz(3),
   primary key (organization_id, slug)
 );
 

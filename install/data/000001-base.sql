@@ -532,8 +532,8 @@ create function wda.keep_slug() returns trigger language plpgsql set search_path
 begin
   insert into wda.slug_holder as s (organization_id, slug, workspace_id)
   values (new.organization_id, new.slug, new.id)
-  on conflict (organization_id, slug) do update set workspace_id = excluded.workspace_id
-  where s.workspace_id <> excluded.workspace_id;
+  on conflict (organization_id, slug) do update set workspace_id = excluded.workspace_id, redirect_until = null
+  where s.workspace_id <> excluded.workspace_id or s.redirect_until is not null;
   return null;
 end $$;
 

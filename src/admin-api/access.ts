@@ -2,7 +2,7 @@
 // that the principal may administer.
 
 import type { Database } from '../database/pool.ts';
-import { forbidden, hint, noSuchWorkspace, notFound, shorten } from '../errors.ts';
+import { forbidden, hint, noSuchWorkspace, notFound, shorten, workspaceRenamed } from '../errors.ts';
 import { closest } from '../model/closest.ts';
 import type { Credential } from '../model/credential.ts';
 import { isAdministrator, mayAdminister, type Operator, type Owner, type Principal } from '../model/principal.ts';
@@ -13,6 +13,7 @@ import {
   loadOrganizationNames,
   type Organization,
 } from '../store/organizations.ts';
+import { loadRenamed } from '../store/renamed.ts';
 import { findWorkspace, suggestWorkspace, type WorkspaceSummary } from '../store/workspaces.ts';
 
 /**
@@ -59,15 +60,23 @@ export async function admit(
   return principal;
 }
 
-/** Loads the workspace of a path. An owner gets the same error for every other workspace, whether or not it exists. */
+// Part of the path with the slug: /api/admin/v1/organizations/acme/workspaces/shop.
+const SLUG_PART = 7;
+
+/** Loads a workspace; 308 by a former slug that redirects in a `url`. An owner gets the same error for every other workspace, whether or not it exists. */
 export async function requireWorkspace(
   db: Database,
   principal: Operator | Owner,
   organization: string,
   slug: string,
+  url?: string,
 ): Promise<WorkspaceSummary> {
-  const workspace = isSlug(organization) && isSlug(slug) ? await findWorkspace(db, organization, slug) : undefined;
+  const areSlugs = isSlug(organization) && isSlug(slug);
+  const workspace = areSlugs ? await findWorkspace(db, organization, slug) : undefined;
   if (workspace === undefined) {
+    const renamed = areSlugs && url !== undefined ? await loadRenamed(db, organization, slug) : undefined;
+    if (url !== undefined && renamed !== undefined && mayAdminister(principal, renamed.id))
+      throw workspaceRenamed(`${renamed.organization}/${renamed.slug}`, url, SLUG_PART);
     if (principal.kind !== 'operator') throw administrationForbidden();
     throw noSuchWorkspace(`${organization}/${slug}`, await suggestWorkspace(db, organization, slug));
   }

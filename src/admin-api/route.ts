@@ -145,7 +145,9 @@ export function routeMaker({ databases, authenticate, announceChange }: AdminSer
       const { org, ws } = request.params;
       const administrator = principal as Operator | Owner;
       const workspace =
-        ws === undefined ? undefined : await requireWorkspace(databases.directory, administrator, org ?? '', ws);
+        ws === undefined
+          ? undefined
+          : await requireWorkspace(databases.directory, administrator, org ?? '', ws, request.url);
       const isOrganizationPath = ws === undefined && org !== undefined;
       const organization = isOrganizationPath
         ? await requireOrganization(databases.directory, administrator, org)

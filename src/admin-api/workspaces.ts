@@ -1,6 +1,6 @@
 // /organizations/{org}/workspaces: the operator creates and deletes them, their owners read and rename them.
 import type { Static } from 'typebox';
-import { badRequest, forbidden } from '../errors.ts';
+import { badRequest, forbidden, validationFailed } from '../errors.ts';
 import type { Runner } from '../migrations/runner.ts';
 import { createWorkspace, deleteWorkspace } from '../migrations/workspace.ts';
 import { MAX_ORIGIN_LENGTH, MAX_ORIGINS, parseOrigin } from '../model/origin.ts';
@@ -10,6 +10,7 @@ import { DocumentShape, EMPTY_DOCUMENT, type SchemaDocument } from '../schema/fo
 import type { Path, Report } from '../schema/report.ts';
 import { Type } from '../schema/type.ts';
 import type { Databases } from '../store/databases.ts';
+import { redirectSlug } from '../store/renamed.ts';
 import { storeTarget } from '../store/shared-schemas.ts';
 import { loadStatistics, loadWorkspaceStatistics } from '../store/statistics.ts';
 import { loadWorkspaces, searchWorkspaces, updateWorkspace, type WorkspaceSummary } from '../store/workspaces.ts';
@@ -77,6 +78,14 @@ const Change = objectShape(
   {
     slug: Type.Optional(Slug),
     name: Type.Optional(DisplayName),
+    redirectDays: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        maximum: 365,
+        description:
+          'With another `slug`: days for which whoever has a credential of the workspace is redirected from the former one (308). Left out: it is answered as if it had never been.',
+      }),
+    ),
     state: Type.Optional(State),
     corsOrigins: Type.Optional(
       Type.Unsafe<readonly string[] | null>({
@@ -285,7 +294,7 @@ function resourceRoutes(services: AdminServices, runner: Runner): AdminRoute[] {
       activity: 'written',
       summary: 'Renames a workspace, suspends it, changes the origins of its pages, or lets it follow a shared schema',
       description:
-        'With another slug it answers at other URLs, from this answer on. An owner gets no slug that another workspace has or had, and no other state: that is 403. With `follows`, which stands alone, a migration makes the difference to the version by names, or, of the schema that it follows already, with all renames: 202 while it runs.',
+        'With another slug it answers at other URLs, from this answer on; with `redirectDays` the former ones redirect to them. An owner gets no slug that another workspace has or had, and no other state: that is 403. With `follows`, which stands alone, a migration makes the difference to the version by names, or, of the schema that it follows already, with all renames: 202 while it runs.',
       query: { allowDestructive: DESTRUCTIVE, wait: WAIT },
       errors: {
         CONFLICT:
@@ -295,6 +304,8 @@ function resourceRoutes(services: AdminServices, runner: Runner): AdminRoute[] {
         SCHEMA_MIGRATION_IN_PROGRESS: MIGRATION_RUNS,
       },
       body: refinedBody(Change, (change, report) => {
+        if (change.redirectDays !== undefined && change.slug === undefined)
+          report(['redirectDays'], 'INVALID', 'means nothing without another slug');
         if (change.follows && Object.keys(change).length > 1)
           report(['follows'], 'INVALID', 'stands alone: send the other members in a request of their own');
         change.corsOrigins?.forEach((origin: string | undefined, index) => {
@@ -307,6 +318,7 @@ function resourceRoutes(services: AdminServices, runner: Runner): AdminRoute[] {
       async handle({ workspace: current, principal, query, body: change, audit }) {
         const { id, slug, organizationId } = current;
         const { follows } = change;
+        if (change.redirectDays !== undefined && change.slug === slug) throw slugUnchanged();
         if (change.state !== undefined && principal.kind !== 'operator') throw stateForbidden();
         if (follows !== undefined) requireFollowRight(principal.kind);
         if (follows) {
@@ -321,7 +333,9 @@ function resourceRoutes(services: AdminServices, runner: Runner): AdminRoute[] {
           async (session) => {
             if (follows === null) await storeTarget(session, id, null);
             const changed = updateWorkspace(session, id, change, principal.kind === 'operator');
-            return requireValue(changed, () => noWorkspace(slug));
+            const renamed = await requireValue(changed, () => noWorkspace(slug));
+            if (change.redirectDays !== undefined) await redirectSlug(session, id, slug, change.redirectDays);
+            return renamed;
           },
           () => ({ subject: slug, details: change }),
         );
@@ -374,6 +388,9 @@ export function statisticsRoutes(services: AdminServices): AdminRoute[] {
     }),
   ];
 }
+
+const slugUnchanged = (): Error =>
+  validationFailed([{ field: 'redirectDays', code: 'INVALID', message: 'means nothing without another slug' }]);
 
 const stateForbidden = (): Error =>
   forbidden('OPERATOR_REQUIRED', 'Only the operator may change the state of a workspace: leave state out');

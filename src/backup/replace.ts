@@ -135,6 +135,8 @@ function changeOver({ formerId, id, slug, temporary, keptSlug }: Change): readon
     sql`update wda.workspace w set slug = ${slug}, name = f.name, cors_origins = f.cors_origins, state = f.state
 from wda.workspace f where w.id = ${id} and f.id = ${formerId}`,
     sql`delete from wda.slug_holder where workspace_id = ${id} and slug = ${temporary}`,
+    // Former slugs lead to the workspace that has the present one.
+    sql`update wda.slug_holder set workspace_id = ${id} where workspace_id = ${formerId} and slug <> ${keptSlug}`,
     moveRows('api_key', true),
     moveRows('oauth_client', true),
     moveRows('agent_settings', true),

@@ -78,19 +78,13 @@ export function makeAdminClient(url: string, key: string | undefined): AdminClie
 
   const send: AdminClient['send'] = async (method, path, { query, body, ifMatch, signal } = {}) => {
     const text = body === undefined ? undefined : JSON.stringify(body);
-    const response = await exchange(
-      method,
-      address(path, query),
-      headers({
-        ...(text === undefined
-          ? {}
-          : { 'content-type': 'application/json', 'content-length': String(Buffer.byteLength(text)) }),
-        ...(ifMatch === undefined ? {} : { 'if-match': ifMatch }),
-      }),
-      text,
-      signal,
-    );
-    return readResponse(response);
+    const more = headers({
+      ...(text === undefined
+        ? {}
+        : { 'content-type': 'application/json', 'content-length': String(Buffer.byteLength(text)) }),
+      ...(ifMatch === undefined ? {} : { 'if-match': ifMatch }),
+    });
+    return readResponse(await follow(method, address(path, query), more, text, signal));
   };
 
   const readAll: AdminClient['readAll'] = async <T>(path: string) => {
@@ -116,7 +110,7 @@ export function makeAdminClient(url: string, key: string | undefined): AdminClie
 
   const download: AdminClient['download'] = async (path, query, accept) => {
     const more = headers({ accept: `${accept}, application/json;q=0.5` });
-    return requireFile(await exchange('GET', address(path, query), more, undefined));
+    return requireFile(await follow('GET', address(path, query), more, undefined));
   };
 
   return { url: base.href.replace(/\/+$/, ''), send, readAll, upload, uploadForFile, download };
@@ -175,6 +169,21 @@ function exchange(
     });
     source.pipe(outgoing);
   });
+}
+
+/** Sends a request whose body can be sent again, and follows the redirect of a workspace that was renamed, on the same server. */
+async function follow(
+  method: string,
+  url: URL,
+  headers: Record<string, string>,
+  body: string | undefined,
+  signal?: AbortSignal,
+): Promise<IncomingMessage> {
+  const response = await exchange(method, url, headers, body, signal);
+  const target = response.statusCode === 308 ? URL.parse(response.headers.location ?? '', url) : null;
+  if (target === null || target.origin !== url.origin) return response;
+  response.resume();
+  return exchange(method, target, headers, body, signal);
 }
 
 function connectionFailure(url: URL, error: Error & { readonly code?: string }): CommandFailure {

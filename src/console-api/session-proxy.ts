@@ -68,6 +68,7 @@ export function createSessionProxy({
       const credential = await findSession(headers.cookie);
       if (credential === undefined) throw sessionEnded();
       return inner.handle(toInnerRequest(raw, credential)).catch(async (error) => {
+        if (error instanceof ApiError && error.status === 308) throw error.below(CONSOLE);
         if (!(error instanceof ApiError) || error.status !== 401) throw error;
         await verify(credential);
         throw sessionNotHere();

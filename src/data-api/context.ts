@@ -1,13 +1,20 @@
 // Context of a request of the data API: principal, workspace, deadline and entity. A request is refused in this order:
 //
-//   authenticate()   credential (401), rate limit (429), workspace (404), suspended workspace (403)
+//   authenticate()   credential (401), rate limit (429), workspace (404; 308 by a former slug), suspended workspace (403)
 //   router.ts        path (404), method (405)
 //   authorize()      permission (403), entity (404), migration gate (503), node of the workspace (503)
 //   handlers         parameters (400), media type (415), body (400, 413)
 import type { Authenticator } from '../auth/authenticate.ts';
 import type { Config } from '../config.ts';
 import type { Executor, Expected, StatementOptions } from '../database/pool.ts';
-import { ApiError, invalidCredential, noSuchWorkspace, workspaceSuspended, workspaceUnavailable } from '../errors.ts';
+import {
+  ApiError,
+  invalidCredential,
+  noSuchWorkspace,
+  workspaceRenamed,
+  workspaceSuspended,
+  workspaceUnavailable,
+} from '../errors.ts';
 import type { RawRequest } from '../http/request.ts';
 import type { RateLimit } from '../limits/rate-limit.ts';
 import type { Entity } from '../model/entity.ts';
@@ -19,6 +26,7 @@ import type { Call } from '../request/call.ts';
 import { OPERATIONS } from '../request/operations.ts';
 import type { Query } from '../sql/fragment.ts';
 import type { Databases } from '../store/databases.ts';
+import type { FindRenamed } from '../store/renamed.ts';
 import type { WorkspaceCache } from '../store/workspace-cache.ts';
 import { suggestWorkspace } from '../store/workspaces.ts';
 import type { ResponseForm } from '../workspace-schema/idempotency-keys.ts';
@@ -89,6 +97,7 @@ export interface AuthenticationDeps extends ContextDeps {
   readonly authenticator: Authenticator;
   readonly rateLimit: RateLimit;
   readonly databases: Pick<Databases, 'directory'>;
+  readonly findRenamed: FindRenamed;
 }
 
 export interface AuthorizationDeps {
@@ -119,17 +128,17 @@ export class Deadline {
 
 /* ---- authentication ---- */
 
-/** Authenticates a request: 401, 429, 404, or 403 for a workspace that is suspended. */
+/** Authenticates a request: 401, 429, 404, 308 for a former slug, or 403 for a workspace that is suspended. */
 export async function authenticate(
   deps: AuthenticationDeps,
   request: RawRequest,
   address: Address,
 ): Promise<RequestContext> {
   const { metadata } = address;
-  const { credential } = request;
+  const { credential, path, query } = request;
   try {
     const resolve = async (rateLimit: RateLimit): Promise<Access> =>
-      requireNotSuspended(await resolveAccess(deps, { credential }, address, rateLimit));
+      requireNotSuspended(await resolveAccess(deps, { credential, path, query }, address, rateLimit));
     return makeContext(deps, request, await resolve(deps.rateLimit), () => resolve(noLimit));
   } catch (error) {
     const isChallenged = metadata !== undefined && error instanceof ApiError && error.status === 401;
@@ -213,11 +222,12 @@ const noLimit: RateLimit = async () => undefined;
  */
 async function resolveAccess(
   deps: AuthenticationDeps,
-  { credential }: Pick<RawRequest, 'credential'>,
+  request: Pick<RawRequest, 'credential' | 'path' | 'query'>,
   address: Address,
   countRequest: RateLimit,
 ): Promise<Access> {
   const { cache, authenticator } = deps;
+  const { credential } = request;
   const { organization, workspace: slug, resource } = address;
   const workspace = cache.getCached(organization, slug);
   const principal = workspace === undefined ? undefined : authenticator.recall(credential, workspace, resource);
@@ -229,27 +239,40 @@ async function resolveAccess(
   }
   const rateLimit = principal === undefined ? countRequest : noLimit;
   try {
-    return await findAccess(deps, credential, address, rateLimit);
+    return await findAccess(deps, request, address, rateLimit);
   } catch (error) {
     // A 401 by an outdated snapshot is checked once more.
     if (!(error instanceof ApiError) || error.status !== 401) throw error;
     const current = cache.getCached(organization, slug);
     if (current === undefined || !(await hasChanged(cache, current))) throw error;
-    return findAccess(deps, credential, address, noLimit);
+    return findAccess(deps, request, address, noLimit);
   }
 }
 
+// Part of the path with the slug: /api/v1/acme/shop.
+const SLUG_PART = 4;
+
 /** Looks the credential up, with or without the workspace. */
 async function findAccess(
-  { cache, authenticator, databases }: AuthenticationDeps,
-  credential: RawRequest['credential'],
+  { cache, authenticator, databases, findRenamed }: AuthenticationDeps,
+  { credential, path, query }: Pick<RawRequest, 'credential' | 'path' | 'query'>,
   { organization, workspace: slug, resource }: Address,
   countRequest: RateLimit,
 ): Promise<Access> {
   const find = () => cache.get(organization, slug);
-  const principal = await authenticator.authenticate(credential, find, resource);
+  const findFormer = async (): Promise<Workspace | undefined> => {
+    const renamed = await findRenamed(organization, slug);
+    return renamed && cache.get(renamed.organization, renamed.slug);
+  };
+  const findEither = async () => (await find()) ?? (await findFormer());
+  const principal = await authenticator.authenticate(credential, findEither, resource);
   await countRequest(principal.credentialId);
   const workspace = await find();
+  const former = workspace === undefined ? await findFormer() : undefined;
+  if (former !== undefined && isValidIn(principal, former.id)) {
+    const url = query === '' ? path : `${path}?${query}`;
+    throw workspaceRenamed(`${former.organization}/${former.slug}`, url, SLUG_PART);
+  }
   if (workspace === undefined && principal.kind === 'operator') {
     const suggestion = await suggestWorkspace(databases.directory, organization, slug);
     throw noSuchWorkspace(`${organization}/${slug}`, suggestion);

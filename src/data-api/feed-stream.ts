@@ -459,6 +459,7 @@ function toEnd(error: unknown): string | undefined {
   if (!(error instanceof ApiError) || error.status >= 500 || error.status === 429) return undefined;
   const { code, reason, status } = error;
   if (code === 'CURSOR_EXPIRED' || code === 'CHANGES_OFF' || code === 'WORKSPACE_SUSPENDED') return code;
+  if (status === 308) return reason;
   if (status === 401) return reason === 'TOKEN_EXPIRED' ? reason : 'CREDENTIAL_REVOKED';
   if (status === 403) return 'CREDENTIAL_REVOKED';
   // An entity that is gone, or is not of the credential any more.

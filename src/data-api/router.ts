@@ -74,7 +74,9 @@ export interface OperationDeps extends Pick<TransactionDeps, 'config' | 'databas
   readonly feedSecret: () => Promise<string>;
 }
 
-export interface DataApiDeps extends OperationDeps, Pick<AuthenticationDeps, 'authenticator' | 'rateLimit'> {
+export interface DataApiDeps
+  extends OperationDeps,
+    Pick<AuthenticationDeps, 'authenticator' | 'rateLimit' | 'findRenamed'> {
   /** Handler of `_mcp`. */
   readonly agents: AgentHandler;
   readonly findPrincipal: FindCurrentPrincipal;

@@ -236,6 +236,8 @@ function countHosts(rawHeaders: readonly string[]): number {
 
 export interface RouteRequest {
   readonly id: string;
+  /** Path and query as sent. */
+  readonly url: string;
   readonly params: Readonly<Record<string, string>>;
   /** Returns the decoded query parameters, a repeated one with several values; 400 when the route does not know one. */
   readonly query: () => ReadonlyMap<string, readonly string[]>;
@@ -330,6 +332,7 @@ function toRouteRequest(
   let value: Promise<unknown> | undefined;
   return {
     id: raw.id,
+    url: raw.query === '' ? raw.path : `${raw.path}?${raw.query}`,
     params,
     query: () => collectParameters(raw.query, Object.keys(describe.query)),
     credential: raw.credential,

@@ -39,7 +39,9 @@ export function makeFindCorsOrigins({ load, validFrom, now }: CorsOriginsOptions
 export async function loadCorsOrigins(db: Database, organization: string, slug: string) {
   const [row] = await db.query<{ origins: readonly string[] | null }>(
     toQuery(
-      sql`select w.cors_origins as origins from ${WORKSPACES} where o.slug = ${organization} and w.slug = ${slug}`,
+      sql`select w.cors_origins as origins from ${WORKSPACES} left join wda.slug_holder h
+  on h.organization_id = o.id and h.slug = ${slug} and h.workspace_id = w.id and h.redirect_until > now()
+where o.slug = ${organization} and (w.slug = ${slug} or h.slug is not null) order by w.slug = ${slug} desc limit 1`,
       'load-cors-origins',
     ),
   );

@@ -109,6 +109,23 @@ test('a workspace is made with its first keys and its provider, which a file has
   await done(['workspace', 'delete', 'acme/keyed', '--confirm', 'keyed']);
 });
 
+test('a workspace is renamed, and the command line follows its redirect', async () => {
+  await done(['workspace', 'create', 'acme/before']);
+  const rename = (...args: string[]) => wda(['workspace', 'rename', 'acme/before', ...args], { env });
+  for (const args of [['other/after'], ['acme/after', '--redirect', '0'], ['acme/after', '--redirect', '366']])
+    assert.equal((await rename(...args)).code, 2, args.join(' '));
+  assert.equal(
+    (await rename('acme/after', '--redirect', '30')).stdout,
+    'Workspace acme/before is acme/after now; acme/before redirects to it for 30 days\n',
+  );
+  assert.equal((await json<unknown[]>(['key', 'list', '-w', 'acme/before'])).length, 0);
+  assert.equal(
+    (await done(['workspace', 'rename', 'acme/after', 'acme/last'])).stdout,
+    'Workspace acme/after is acme/last now\n',
+  );
+  await done(['workspace', 'delete', 'acme/last', '--confirm', 'last']);
+});
+
 test('a workspace is suspended, made read-only, and activated', async () => {
   for (const [command, words, state] of [
     ['suspend', 'suspended', 'suspended'],

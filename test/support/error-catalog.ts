@@ -408,6 +408,11 @@ export const REFUSALS: Readonly<Record<Exclude<Constructor, Wordless | Unwanted>
     words: 'The credential is not valid here',
     made: errors.invalidCredential,
   },
+  workspaceRenamed: {
+    file: 'api/admin/renamed-workspace.test.ts',
+    words: /^The workspace is \S+ now$/,
+    made: () => errors.workspaceRenamed('acme/new', '/api/v1/acme/old/notes?size=1', 4),
+  },
   workspaceSuspended: {
     file: 'api/admin/workspace-states.test.ts',
     words: 'The workspace is suspended: nothing is read or written in it until the operator of the server activates it',

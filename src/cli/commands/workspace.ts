@@ -86,6 +86,13 @@ export function register(program: Command): void {
       'origins, separated by commas, in place of those of the server; none: no page; server: those of the server',
     )
     .action(action(set));
+  group
+    .command('rename')
+    .description('give a workspace another slug; keys, clients and sessions go on, its URLs change at once')
+    .argument('<org/workspace>', 'its present address')
+    .argument('<org/slug>', 'its new address, in the same organization')
+    .option('--redirect <days>', 'redirect requests to the present address for 1 to 365 days', parseDays)
+    .action(action(rename));
   for (const [name, state, description] of STATES) {
     group
       .command(name)
@@ -114,6 +121,7 @@ export function register(program: Command): void {
     'wda workspace copy acme/shop acme/staging',
     'wda workspace create acme/initech --follows helpdesk',
     'wda workspace follow acme/shop helpdesk@3 --allow-destructive',
+    'wda workspace rename acme/shop acme/store --redirect 30',
     'wda workspace suspend acme/shop',
     'wda workspace list acme',
     'wda workspace statistics -w acme/shop',
@@ -222,6 +230,26 @@ async function set(address: string, options: SetOptions): Promise<void> {
       ['CORS origins', describeOrigins(data.corsOrigins)],
     ]),
   );
+}
+
+function parseDays(text: string): number {
+  if (!/^[1-9]\d{0,2}$/.test(text) || Number(text) > 365) throw usageFailure('--redirect takes 1 to 365 days');
+  return Number(text);
+}
+
+async function rename(
+  address: string,
+  newAddress: string,
+  options: GlobalOptions & { readonly redirect?: number },
+): Promise<void> {
+  const [workspace, { organization, workspace: slug }] = [parseWorkspace(address), parseWorkspace(newAddress)];
+  if (organization !== workspace.organization)
+    throw usageFailure(`A workspace stays in its organization: ${workspace.organization}/${slug} is possible`);
+  const { redirect: redirectDays } = options;
+  const body = { slug, ...(redirectDays === undefined ? {} : { redirectDays }) };
+  const { data } = await connect(options).send<Workspace>('PUT', workspacePath(workspace), { body });
+  const days = redirectDays === undefined ? '' : `; ${address} redirects to it for ${redirectDays} days`;
+  await printResult(options, data, () => `Workspace ${address} is ${organization}/${data.slug} now${days}`);
 }
 
 async function setState(address: string, state: Workspace['state'], options: GlobalOptions): Promise<void> {
