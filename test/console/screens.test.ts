@@ -165,6 +165,29 @@ test('names of 200 characters with markup are text, wherever they stand, and not
   assert.equal(await operator.evaluate('document.documentElement.scrollWidth'), 320);
 });
 
+test('the operator suspends a workspace and renames it with redirects, and an owner sees its state', async ({
+  open,
+}) => {
+  const place = await server.workspace('life/before', { entities: { notes: { fields: {} } } });
+  const page = await open({ key: keys.admin, path: '/life/before/settings' });
+  await page.getByRole('button', { name: 'Change state' }).click();
+  const dialog = page.getByRole('dialog', { name: 'State of the workspace' });
+  await dialog.getByRole('combobox', { name: 'State' }).selectOption('suspended');
+  await dialog.getByRole('button', { name: 'Save' }).click();
+  await page.getByRole('cell', { name: /^suspended:/ }).waitFor();
+  assert.equal((await place.call('notes')).json.error.code, 'WORKSPACE_SUSPENDED');
+  await page.getByRole('button', { name: 'Rename' }).click();
+  const naming = page.getByRole('dialog', { name: 'Rename workspace' });
+  assert.equal(await naming.getByLabel('Days of redirects').count(), 0);
+  await naming.getByRole('textbox', { name: 'Slug' }).fill('after');
+  await naming.getByLabel('Days of redirects').fill('30');
+  await naming.getByRole('button', { name: 'Save' }).click();
+  await page.waitForURL(/life\/after\/settings/);
+  const owner = await open({ key: place.key, path: '/life/after/settings' });
+  await owner.getByRole('cell', { name: /^suspended:/ }).waitFor();
+  assert.equal(await owner.getByRole('button', { name: 'Change state' }).count(), 0);
+});
+
 test('Ctrl+K goes to an entity by typing, and Escape gives the focus back', async ({ open }) => {
   const page = await open({ key: keys.owner, path: '/demo/shop' });
   const find = page.getByRole('textbox', { name: 'Find an entity' });

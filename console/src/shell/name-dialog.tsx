@@ -18,22 +18,26 @@ export interface NameDialogProps {
   readonly before?: NameAndSlug;
   /** Consequence of another slug. */
   readonly warning?: string;
-  readonly save: (named: NameAndSlug) => Promise<void>;
+  /** Whether requests to the former slug can be redirected. */
+  readonly canRedirect?: boolean;
+  readonly save: (named: NameAndSlug & { readonly redirectDays?: number }) => Promise<void>;
 }
 
-export function NameDialog({ before, warning, save, onClose, ...rest }: NameDialogProps) {
+export function NameDialog({ before, warning, canRedirect = false, save, onClose, ...rest }: NameDialogProps) {
   return (
     <FormDialog
       {...rest}
       action="Save"
-      fields={['name', 'slug']}
+      fields={['name', 'slug', 'redirectDays']}
       onClose={onClose}
       onSubmit={async (data) => {
-        await save({ name: String(data.get('name')), slug: String(data.get('slug')) });
+        const days = String(data.get('redirectDays') ?? '');
+        const named = { name: String(data.get('name')), slug: String(data.get('slug')) };
+        await save(days === '' ? named : { ...named, redirectDays: Number(days) });
         onClose();
       }}
     >
-      {(error) => <NameFields before={before} warning={warning} error={error} />}
+      {(error) => <NameFields before={before} warning={warning} canRedirect={canRedirect} error={error} />}
     </FormDialog>
   );
 }
@@ -41,13 +45,15 @@ export function NameDialog({ before, warning, save, onClose, ...rest }: NameDial
 interface NameFieldsProps {
   readonly before: NameAndSlug | undefined;
   readonly warning: string | undefined;
+  readonly canRedirect: boolean;
   readonly error: unknown;
 }
 
-function NameFields({ before, warning, error }: NameFieldsProps) {
+function NameFields({ before, warning, canRedirect, error }: NameFieldsProps) {
   const [name, setName] = useState(before?.name ?? '');
   const [typedSlug, setSlug] = useState(before?.slug);
   const slug = typedSlug ?? suggestSlug(name);
+  const isMoved = before !== undefined && slug !== before.slug;
   return (
     <>
       <TextInput
@@ -69,7 +75,18 @@ function NameFields({ before, warning, error }: NameFieldsProps) {
         error={fieldError(error, 'slug')}
         required
       />
-      {warning !== undefined && before !== undefined && slug !== before.slug && (
+      {canRedirect && isMoved && (
+        <TextInput
+          type="number"
+          label="Days of redirects"
+          name="redirectDays"
+          description="Requests to the former slug by its users are redirected for 1 to 365 days. Empty: they are refused"
+          min={1}
+          max={365}
+          error={fieldError(error, 'redirectDays')}
+        />
+      )}
+      {warning !== undefined && isMoved && (
         <Text size="sm" role="status">
           {warning}
         </Text>

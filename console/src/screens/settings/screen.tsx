@@ -1,6 +1,6 @@
-// Settings of a workspace: name, slug, origins of web pages, and deletion.
+// Settings of a workspace: name, slug, state, origins of web pages, and deletion.
 
-import { Anchor, Button, Checkbox, Group, Paper, Stack, Text, Textarea, Title } from '@mantine/core';
+import { Anchor, Button, Checkbox, Group, NativeSelect, Paper, Stack, Text, Textarea, Title } from '@mantine/core';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
@@ -24,7 +24,7 @@ export function Screen() {
   const { data: session } = useQuery(sessionQuery);
   const client = useQueryClient();
   const navigate = useNavigate();
-  const [dialog, setDialog] = useState<'rename' | 'origins' | 'delete'>();
+  const [dialog, setDialog] = useState<'rename' | 'state' | 'origins' | 'delete'>();
   const close = (): void => setDialog(undefined);
   const { data, error, refetch } = useQuery({
     queryKey: ['workspace', workspace.org, workspace.ws],
@@ -40,6 +40,7 @@ export function Screen() {
             rows={[
               ['Name', <bdi key="name">{data.name}</bdi>],
               ['Slug', data.slug],
+              ['State', STATES[data.state]],
               ['Created', <DateTime key="created" instant={data.createdAt} />],
               ['Origins of web pages', <bdi key="origins">{formatOrigins(data.corsOrigins)}</bdi>],
             ]}
@@ -48,6 +49,11 @@ export function Screen() {
             <Button variant="default" onClick={() => setDialog('rename')}>
               Rename
             </Button>
+            {session?.kind === 'operator' && (
+              <Button variant="default" onClick={() => setDialog('state')}>
+                Change state
+              </Button>
+            )}
             <Button variant="default" onClick={() => setDialog('origins')}>
               Change origins
             </Button>
@@ -77,13 +83,26 @@ export function Screen() {
             isOpen={dialog === 'rename'}
             onClose={close}
             before={data}
-            warning="Its URLs change at once: programs that call the old one get 404."
+            warning="Its URLs change at once: programs that call the old one get 401, unless they are redirected."
+            canRedirect
             save={async (named) => {
               await request({ method: 'PUT', path: adminPath(workspace), body: named });
               await client.invalidateQueries();
               await navigate({ to: `/${workspace.org}/${named.slug}/settings`, replace: true });
             }}
           />
+          {dialog === 'state' && (
+            <StateDialog
+              before={data.state}
+              onClose={close}
+              save={async (state) => {
+                await request({ method: 'PUT', path: adminPath(workspace), body: { state } });
+                await client.invalidateQueries();
+                announce('State changed');
+                close();
+              }}
+            />
+          )}
           {dialog === 'origins' && (
             <OriginsDialog
               before={data.corsOrigins}
@@ -116,6 +135,45 @@ export function Screen() {
         </Stack>
       )}
     </ScreenFrame>
+  );
+}
+
+type State = WorkspaceListed['state'];
+
+const STATES: Readonly<Record<State, string>> = {
+  active: 'active',
+  readOnly: 'read-only: records cannot be changed',
+  suspended: 'suspended: no request for its records is answered',
+};
+
+interface StateDialogProps {
+  readonly before: State;
+  readonly onClose: () => void;
+  readonly save: (state: State) => Promise<void>;
+}
+
+/** Dialog for the state of the workspace, which only the operator sets. */
+function StateDialog({ before, onClose, save }: StateDialogProps) {
+  return (
+    <FormDialog
+      title="State of the workspace"
+      action="Save"
+      fields={['state']}
+      onClose={onClose}
+      onSubmit={(data) => save(String(data.get('state')) as State)}
+    >
+      {(error) => (
+        <NativeSelect
+          label="State"
+          name="state"
+          description="In force at once. Its settings can be changed in every state"
+          data={Object.entries(STATES).map(([value, label]) => ({ value, label }))}
+          defaultValue={before}
+          error={fieldError(error, 'state')}
+          data-autofocus
+        />
+      )}
+    </FormDialog>
   );
 }
 
