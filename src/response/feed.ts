@@ -24,26 +24,26 @@ export function formatEvent(row: FeedRow, context: EventContext): string {
   const view = views[row.view] as FeedView;
   const id = `"${toEventId(row.seq)}"`;
   if (isControl(row.kind)) return formatControl(row, view, id, TYPES[row.kind]);
-  const entity = JSON.stringify(view.entity.name);
   const isRedacted = !row.before && !row.after;
   const type = getEventType(row);
-  const parts = [`"id":${id}`, `"type":"${type}"`];
-  if (view.isWhole) parts.push(`"cause":"${CAUSES[row.kind ?? ''] ?? 'changed'}"`);
-  parts.push(`"entity":${entity}`, `"recordId":${row.recordId}`, `"at":"${row.at}"`);
-  parts.push(`"transaction":"${toTransactionId(row.xid)}"`);
-  if (isRedacted) parts.push('"redacted":true');
-  if (type === 'updated' && !isRedacted) parts.push(`"changed":[${row.changed ?? ''}]`);
-  if (row.new !== null && row.after) parts.push(`"record":${row.new}`);
-  const unknown = listUnknown(row, view);
-  if (unknown.length > 0) parts.push(`"unknown":${JSON.stringify(unknown)}`);
+  // One text that grows: a list of parts took twice as long.
+  let text = `{"id":${id},"type":"${type}"`;
+  if (view.isWhole) text += `,"cause":"${CAUSES[row.kind ?? ''] ?? 'changed'}"`;
+  text += `,"entity":${JSON.stringify(view.entity.name)},"recordId":${row.recordId},"at":"${row.at}"`;
+  text += `,"transaction":"${toTransactionId(row.xid)}"`;
+  if (isRedacted) text += ',"redacted":true';
+  if (type === 'updated' && !isRedacted) text += `,"changed":[${row.changed ?? ''}]`;
+  if (row.new !== null && row.after) text += `,"record":${row.new}`;
+  if (row.unknown !== null) {
+    const unknown = listUnknown(row, view);
+    if (unknown.length > 0) text += `,"unknown":${JSON.stringify(unknown)}`;
+  }
   const previous = type === 'updated' ? row.previous : type === 'removed' ? row.old : null;
-  if (previous !== null) parts.push(`"previous":${previous}`);
-  if (row.after && row.new === null) parts.push('"truncated":true');
-  if (row.after && row.actor !== null && row.version !== null)
-    parts.push(`"version":${JSON.stringify(formatVersion(row, epoch))}`);
+  if (previous !== null) text += `,"previous":${previous}`;
+  if (row.after && row.new === null) text += ',"truncated":true';
+  if (row.after && row.actor !== null && row.version !== null) text += `,"version":"${formatVersion(row, epoch)}"`;
   const actor = showActor(row.actor);
-  if (actor !== undefined) parts.push(`"actor":${actor}`);
-  return `{${parts.join()}}`;
+  return actor === undefined ? `${text}}` : `${text},"actor":${actor}}`;
 }
 
 /** Returns the names of the fields that are null because they had another type when the change was made. */

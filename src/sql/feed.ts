@@ -108,7 +108,7 @@ function selectPage(
   const old = sql`coalesce(octet_length(v."old"), 0)`;
   // An update shows no record of before; as it is stored it is there to be compared, and takes memory.
   const own = sql`${next} + case when v.before and v.after then 0 else ${old} end`;
-  const sized = sql`select v.*, ${own} as "$own", sum(${next} + ${old} + 400) over (order by v.pos${direction}) as "$bytes", row_number() over (order by v.pos${direction}) as "$at" from (${visible}) v`;
+  const sized = sql`select v.*, ${own} as "$own", sum(${next} + ${old} + 400) over w as "$bytes", row_number() over w as "$at" from (${visible}) v window w as (order by v.pos${direction} rows unbounded preceding)`;
   const fits = sql`(s."$at" = 1 or s."$bytes" < ${integerLiteral(maxBytes)})`;
   const last = direction === empty ? keyword('max') : keyword('min');
   const whole = (name: string): Fragment =>

@@ -12,6 +12,10 @@ interface ShownField {
   readonly name: string;
   /** Returns the JSON text of the value for the one that is stored. */
   readonly show: (stored: string) => string;
+  /** Text from the end of the value before to its own, where the image has the members in the order of the fields. */
+  readonly begin: string;
+  /** Whether its name is not that of the column. */
+  readonly isRenamed: boolean;
 }
 
 /** Makes the function that completes the rows of a feed whose view shows images as they are stored. */
@@ -23,12 +27,17 @@ export function makeImageReader({ views, previous }: Pick<FeedPlan, 'views' | 'p
   };
 }
 
-function toShownField({ column, name, type }: Field): ShownField {
+function toShownField({ column, name, type }: Field, index: number): ShownField {
   const show = fieldType(type).output === 'datetime' ? showDateTime : type === 'float' ? showFloat : showPlain;
-  return { column, name: JSON.stringify(name), show };
+  const begin = `${index === 0 ? '{' : ','}${JSON.stringify(column)}:`;
+  return { column, name: JSON.stringify(name), show, begin, isRenamed: column !== name };
 }
 
 function showImages(row: FeedRow, fields: readonly ShownField[], previous: boolean): FeedRow {
+  if (row.old === null && row.new !== null && !row.before) {
+    const record = splice(row.new, fields);
+    if (record !== undefined) return { ...row, new: record };
+  }
   const before = row.old === null ? undefined : readValues(row.old, fields);
   const after = row.new === null ? undefined : readValues(row.new, fields);
   const record = after === undefined ? null : showFields(fields, after);
@@ -50,8 +59,43 @@ function showImages(row: FeedRow, fields: readonly ShownField[], previous: boole
 
 /** Returns the stored values as JSON texts in the order of the fields; a column that the image lacks was added later. */
 function readValues(image: string, fields: readonly ShownField[]): readonly string[] {
+  return readInOrder(image, fields) ?? readByName(image, fields);
+}
+
+function readByName(image: string, fields: readonly ShownField[]): readonly string[] {
   const members = splitMembers(image);
   return fields.map(({ column }) => members.get(column) ?? 'null');
+}
+
+/** Reads an image whose members are the fields in their order, as most are, in a third of the time; undefined for others. */
+function readInOrder(image: string, fields: readonly ShownField[]): readonly string[] | undefined {
+  const values: string[] = [];
+  let at = 0;
+  for (const { begin } of fields) {
+    if (!image.startsWith(begin, at)) return undefined;
+    const start = at + begin.length;
+    if (image.charCodeAt(start) === SPACE) return undefined;
+    at = findValueEnd(image, start);
+    values.push(image.slice(start, at));
+  }
+  return at === image.length - 1 ? values : undefined;
+}
+
+/** Returns an image whose members are the fields in their order and have their names, with the values as they are shown. */
+function splice(image: string, fields: readonly ShownField[]): string | undefined {
+  let text = '';
+  let copied = 0;
+  let at = 0;
+  for (const { begin, show, isRenamed } of fields) {
+    if (isRenamed || !image.startsWith(begin, at)) return undefined;
+    const start = at + begin.length;
+    if (image.charCodeAt(start) === SPACE) return undefined;
+    at = findValueEnd(image, start);
+    if (show === showPlain) continue;
+    text += image.slice(copied, start) + show(image.slice(start, at));
+    copied = at;
+  }
+  return at === image.length - 1 ? text + image.slice(copied) : undefined;
 }
 
 function showFields(fields: readonly ShownField[], values: readonly string[]): string {

@@ -106,3 +106,32 @@ test('events without a record stay as they are', () => {
   const control = { after: false, new: '{"reason":"off"}' };
   assert.deepEqual(read(control), { old: null, new: '{"reason":"off"}', changed: null, previous: null });
 });
+
+const SAME = [
+  { name: 'id', column: 'id', type: 'bigint' },
+  { name: 'at', column: 'at', type: 'datetime' },
+  { name: 'text', column: 'text', type: 'string' },
+] as unknown as readonly Field[];
+const TIME = '"2026-11-22T00:43:53.8+00:00"';
+const SHOWN = '"2026-11-22T00:43:53.800Z"';
+const ORDERS: readonly (readonly [name: string, stored: string, shown: string])[] = [
+  [
+    'the order of the fields',
+    `{"id":1,"at":${TIME},"text":"a, \\"at\\":"}`,
+    `{"id":1,"at":${SHOWN},"text":"a, \\"at\\":"}`,
+  ],
+  ['another order', `{"at":${TIME},"text":"}","id":1}`, `{"id":1,"at":${SHOWN},"text":"}"}`],
+  ['a column that is not shown', `{"id":1,"at":null,"text":"a","more":2}`, '{"id":1,"at":null,"text":"a"}'],
+  ['a column that was added later', `{"id":1,"at":${TIME}}`, `{"id":1,"at":${SHOWN},"text":null}`],
+  ['spaces of jsonb', `{"id": 1, "at": ${TIME}, "text": "a, b"}`, `{"id":1,"at":${SHOWN},"text":"a, b"}`],
+];
+for (const [name, stored, shown] of ORDERS) {
+  const same = { isAsStored: true, fields: SAME } as unknown as FeedView;
+  const readSame = (row: Partial<FeedRow>) =>
+    makeImageReader({ views: [same], previous: false })({ ...ROW, ...row } as unknown as FeedRow);
+  test(`members in order: ${name}`, () => {
+    assert.equal(readSame({ new: stored }).new, shown);
+    const { new: after, changed } = readSame({ before: true, old: stored, new: stored });
+    assert.deepEqual([after, changed], [shown, '']);
+  });
+}
