@@ -16,7 +16,10 @@ export const ref = (path: string): Ref => ({ $ref: path });
 
 const queryText = (query: object): string => String(toReadQuery(query as LooseQuery));
 
-type Referring<T> = { readonly [K in keyof T]: T[K] | Ref };
+type Referring<T> = { readonly [K in keyof T]: T[K] | Ref | ReferringIds<T[K]> };
+
+/** Ids of a many-to-many relation, some of which are references. */
+type ReferringIds<V> = [Extract<V, readonly number[]>] extends [never] ? never : readonly (number | Ref)[];
 
 /** Operation of a batch; `T` is its result. */
 export interface Step<T> {

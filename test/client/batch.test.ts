@@ -29,6 +29,22 @@ test('an order with its items, in one request that may be repeated', async () =>
   assert.equal(requests[0]?.headers.get('idempotency-key'), requests[1]?.headers.get('idempotency-key'));
 });
 
+test('a new record is linked by the reference to another new one', async () => {
+  const shop = demo.client();
+  const [tags, orders] = [steps(shop.entity('tags')), steps(shop.entity('orders'))];
+  const [tag, order] = await batch(
+    shop,
+    [
+      tags.create({ name: 'by reference' }, { ref: 'tag' }),
+      orders.create({ customerId: 1, tags: [1, ref('tag.id')] }, { ref: 'order' }),
+      orders.read(ref('order.id'), { expand: { tags: { fields: ['id'] } } }),
+    ],
+    { dryRun: true },
+  );
+  assert.equal(order.data.customerId, 1);
+  assert.ok(tag.data.id > 3);
+});
+
 test('what fails undoes all, and says which operation it was', async () => {
   const shop = demo.client();
   const tags = steps(shop.entity('tags'));

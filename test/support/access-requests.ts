@@ -36,7 +36,7 @@ const FEED_FILTERS = [
   'number,gte,2',
   'number,in,1;3',
 ] as const;
-const WRITES = ['write', 'write', 'write', 'write', 'import', 'conditional'] as const;
+const WRITES = ['write', 'write', 'write', 'write', 'linked', 'linked', 'import', 'conditional'] as const;
 
 /** `readable`: the entities, fields and relations of reads. */
 export function drawRequest(
@@ -70,6 +70,8 @@ export function drawRequest(
         return drawChanges(kind);
       case 'import':
         return drawImport();
+      case 'linked':
+        return drawLinked();
       case 'conditional':
         return drawConditional();
       default: {
@@ -215,6 +217,34 @@ export function drawRequest(
       body: lines.join('\n'),
       writes: [{ kind: upserts ? 'upsert' : 'create', entity, bodies: rows, skips: false }],
     };
+  }
+
+  /** A write of a many-to-many relation. */
+  function drawLinked(): Request {
+    const [entity, relation, target, own, other] = pick([
+      ['alpha', 'betas', 'beta', 'leftId', 'rightId'],
+      ['beta', 'alphas', 'alpha', 'rightId', 'leftId'],
+    ] as const);
+    const id = anyId(entity);
+    const drawIds = (): readonly number[] => Array.from({ length: pick([0, 1, 1, 2]) }, () => anyId(target));
+    const [added, removed, isSet] = [drawIds(), drawIds(), chance(50)];
+    const value = isSet ? added : { $add: added, $remove: removed.filter((one) => !added.includes(one)) };
+    const links = (model.link as ModelEntity).records.filter(
+      (link) => link[own] === id && (isSet || removed.includes(link[other] as number)),
+    );
+    const writes: readonly Write[] = [
+      { kind: 'delete', entity: 'link', ids: links.map((link) => link.id) },
+      ...(added.length === 0
+        ? []
+        : [{ kind: 'create', entity: 'link', bodies: added.map((one) => ({ [own]: id, [other]: one })) } as const]),
+    ];
+    const members = { [relation]: value, ...(chance(20) ? { number: pick([1, 2, 3]) } : {}) };
+    const form = pick(['one', 'bulk', 'where'] as const);
+    const common = { kind: `linked ${form}`, method: form === 'where' ? 'POST' : 'PATCH', writes };
+    if (form === 'one') return { ...common, path: `${entity}/${id}`, body: members };
+    if (form === 'bulk') return { ...common, path: `${entity}/_bulk`, body: { data: [{ id, ...members }] } };
+    const filter = { field: 'id', op: 'eq', value: id };
+    return { ...common, path: `${entity}/_update`, body: { filter, set: members, max: 10 } };
   }
 
   /** An update or delete of a record whose ETag is read before, or one that nothing has. */
