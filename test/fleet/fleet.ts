@@ -1,7 +1,7 @@
 // A fleet of workspaces of one shared schema, taken through three versions while clients read and write and the server is
 // killed in each rollout. At the end every workspace has the version, or is named as failed with its records.
 import assert from 'node:assert/strict';
-import { ADMIN_KEY, clientOf } from '../support/server.ts';
+import { clientOf } from '../support/server.ts';
 import { type ServerProcess, startServerProcess } from '../support/server-process.ts';
 import { makeFleet, type TestFleet, waitForValue } from '../support/shared-schema.ts';
 import { buildVersions } from './documents.ts';
@@ -21,8 +21,10 @@ export interface Fleet extends TestFleet {
   /** Kills the server and starts it again. */
   readonly restart: () => Promise<void>;
   readonly slugs: readonly string[];
-  readonly last: { readonly entities: Record<string, object> };
+  readonly documents: ReturnType<typeof buildVersions>;
 }
+
+type Client = Pick<ReturnType<typeof clientOf>, 'call'>;
 
 const ORGANIZATION = 'hosting';
 const MAKERS = 3;
@@ -33,16 +35,16 @@ const hasSpam = (index: number): boolean => index % 10 === 7;
 /** Left out of the first rollout, so that it is two versions behind. */
 const isBehind = (index: number): boolean => index % 5 === 4;
 
-/** Runs the scenario, then `more` with the fleet as it is. Returns what the clients have seen. */
-export async function runFleet(
-  { databaseUrl, workspaces, entities, say }: FleetOptions,
-  more: (fleet: Fleet) => Promise<void> = async () => undefined,
-): Promise<TrafficReport> {
+/** Starts a server and makes a fleet without workspaces whose schema has so many versions; kills the server at the end. */
+async function withFleet<T>(
+  { databaseUrl, workspaces, entities }: FleetOptions,
+  published: number,
+  work: (fleet: Fleet, target: Target, client: Client) => Promise<T>,
+): Promise<T> {
   const start = (): Promise<ServerProcess> =>
     startServerProcess({ DATABASE_URL: databaseUrl, LOG_LEVEL: 'info', WDA_RATE_LIMIT: '0' });
   let server = await start();
   const target: Target = { url: server.url, isDown: false, kills: 0 };
-  const versions = buildVersions(entities);
   const restart = async (): Promise<void> => {
     target.isDown = true;
     target.kills++;
@@ -52,23 +54,40 @@ export async function runFleet(
     target.isDown = false;
   };
   try {
-    const client = {
-      call: (...call: Parameters<ReturnType<typeof clientOf>['call']>) => clientOf(target.url).call(...call),
-    };
-    const made = await makeFleet(client, ORGANIZATION, versions.slice(0, 1));
+    const client: Client = { call: (...call) => clientOf(target.url).call(...call) };
+    const documents = buildVersions(entities);
+    const fleet = await makeFleet(client, ORGANIZATION, documents.slice(0, published));
     const slugs = Array.from({ length: workspaces }, (_, index) => `w${String(index).padStart(5, '0')}`);
-    const fleet: Fleet = { ...made, server: () => server, restart, slugs, last: versions.at(-1)! };
+    return await work({ ...fleet, server: () => server, restart, slugs, documents }, target, client);
+  } finally {
+    await server.kill();
+  }
+}
+
+/** Gives `work` a fleet whose workspaces have the last version. */
+export const withFinishedFleet = (options: FleetOptions, work: (fleet: Fleet) => Promise<void>): Promise<void> =>
+  withFleet(options, 4, async (fleet) => {
+    await inParallel(fleet.slugs, (slug) => fleet.follow([slug], 4));
+    options.say(`${options.workspaces} workspaces of ${options.entities} entities`);
+    await work(fleet);
+  });
+
+/** Runs the scenario, then `more` with the fleet as it is. */
+export const runFleet = (
+  options: FleetOptions,
+  more: (fleet: Fleet) => Promise<void> = async () => undefined,
+): Promise<void> =>
+  withFleet(options, 1, async (fleet, target, client) => {
+    const { workspaces, entities, say } = options;
     const places = await makeWorkspaces(fleet, client);
     say(`${workspaces} workspaces of ${entities} entities`);
-    for (const version of versions.slice(1)) await fleet.publish(version);
+    for (const version of fleet.documents.slice(1)) await fleet.publish(version);
     const traffic = startTraffic(target, ORGANIZATION, places.slice(0, TRAFFIC_WORKSPACES));
     let report: TrafficReport;
     try {
-      await roll(
-        fleet,
-        { version: 2, workspaces: workspaces <= 2000 ? slugs.filter((_, index) => !isBehind(index)) : undefined },
-        say,
-      );
+      // A longer list is no request.
+      const first = workspaces > 2000 ? {} : { workspaces: fleet.slugs.filter((_, index) => !isBehind(index)) };
+      await roll(fleet, { version: 2, ...first }, say);
       await roll(fleet, { version: 3 }, say);
       await roll(fleet, { version: 4 }, say);
     } finally {
@@ -77,38 +96,36 @@ export async function runFleet(
     await check(fleet, client, places, report);
     say(`${report.requests} requests of clients, ${report.failures.length} failed other than by a kill`);
     await more(fleet);
-    return report;
-  } finally {
-    await server.kill();
-  }
-}
+  });
 
-type Client = Pick<ReturnType<typeof clientOf>, 'call'>;
+/** Runs `work` for each, a few at a time. */
+async function inParallel<T>(items: readonly T[], work: (item: T, index: number) => Promise<void>): Promise<void> {
+  let next = 0;
+  const run = async (): Promise<void> => {
+    for (let index = next++; index < items.length; index = next++) await work(items[index] as T, index);
+  };
+  await Promise.all(Array.from({ length: MAKERS }, run));
+}
 
 /** Makes the workspaces with three records each; some of them have values that a later version does not allow. */
 async function makeWorkspaces(fleet: Fleet, client: Client): Promise<readonly Place[]> {
   const places: Place[] = [];
-  let next = 0;
-  const make = async (): Promise<void> => {
-    for (let index = next++; index < fleet.slugs.length; index = next++) {
-      const slug = fleet.slugs[index]!;
-      await fleet.follow([slug], 1);
-      const answer = await fleet.organization(`/workspaces/${slug}/api-keys`, 'POST', {
-        name: 'owner',
-        permissions: 'OWNER',
-      });
-      const place = { workspace: slug, key: answer.json.data.key };
-      places[index] = place;
-      const data = [
-        { title: 'printer', priority: '1', status: 'open' },
-        { title: 'paper', priority: hasWords(index) ? 'high' : '2', status: hasSpam(index) ? 'spam' : 'closed' },
-      ];
-      const path = `/api/v1/${ORGANIZATION}/${slug}/tickets/_bulk`;
-      const stored = await client.call(path, { method: 'POST', credential: place.key, body: { data } });
-      assert.equal(stored.status, 201, stored.text);
-    }
-  };
-  await Promise.all(Array.from({ length: MAKERS }, make));
+  await inParallel(fleet.slugs, async (slug, index) => {
+    await fleet.follow([slug], 1);
+    const answer = await fleet.organization(`/workspaces/${slug}/api-keys`, 'POST', {
+      name: 'owner',
+      permissions: 'OWNER',
+    });
+    const place = { workspace: slug, key: answer.json.data.key };
+    places[index] = place;
+    const data = [
+      { title: 'printer', priority: '1', status: 'open' },
+      { title: 'paper', priority: hasWords(index) ? 'high' : '2', status: hasSpam(index) ? 'spam' : 'closed' },
+    ];
+    const path = `/api/v1/${ORGANIZATION}/${slug}/tickets/_bulk`;
+    const stored = await client.call(path, { method: 'POST', credential: place.key, body: { data } });
+    assert.equal(stored.status, 201, stored.text);
+  });
   return places;
 }
 
@@ -184,5 +201,3 @@ async function check(
     assert.ok(totalElements >= count && totalElements <= count + 3, `${slug}: ${totalElements} of ${count} records`);
   }
 }
-
-export const OPERATOR = ADMIN_KEY;

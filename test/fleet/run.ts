@@ -5,24 +5,31 @@ import { readMemory, resetMemoryPeak, wholeNumber, withClient, withDatabase } fr
 import { clientOf } from '../support/server.ts';
 import { waitForValue } from '../support/shared-schema.ts';
 import { addColumn } from './documents.ts';
-import { type Fleet, runFleet } from './fleet.ts';
+import { type Fleet, runFleet, withFinishedFleet } from './fleet.ts';
 
 const command = new Command('npm run fleet --')
   .description('Takes many workspaces through three versions while the server is killed, then measures.')
   .option('--workspaces <n>', 'how many', wholeNumber, 1000)
   .option('--entities <n>', 'entities of each', wholeNumber, 13)
-  .option('--concurrency <n>', 'workspaces at a time in the measured rollout', wholeNumber, 4);
+  .option('--concurrency <n>', 'workspaces at a time in the measured rollout', wholeNumber, 4)
+  .option('--measure', 'measure alone, without the three versions');
 
-type Options = { readonly workspaces: number; readonly entities: number; readonly concurrency: number };
+type Options = {
+  readonly workspaces: number;
+  readonly entities: number;
+  readonly concurrency: number;
+  readonly measure?: true;
+};
 
-const { workspaces, entities, concurrency } = command.parse().opts<Options>();
+const { workspaces, entities, concurrency, measure } = command.parse().opts<Options>();
 const say = (line: string): void => void process.stdout.write(`${line}\n`);
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1));
 
 await withDatabase('wda_fleet', { fresh: true }, async ({ url }) => {
-  await runFleet({ databaseUrl: url, workspaces, entities, say }, async (fleet) => {
+  const options = { databaseUrl: url, workspaces, entities, say };
+  await (measure === true ? withFinishedFleet : runFleet)(options, async (fleet) => {
     await fleet.restart();
-    const version = await fleet.publish(addColumn(fleet.last, 'note'));
+    const version = await fleet.publish(addColumn(fleet.documents.at(-1)!, 'note'));
     await measurePlan(fleet, version);
     const alone = await measureStatements(url);
     await measureRollout(fleet, version, alone);

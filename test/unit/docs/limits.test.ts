@@ -82,6 +82,8 @@ const CONSTANTS: readonly (readonly [row: string, file: string, ...names: string
   ['`requiredClaims` of an identity provider, `claims` of a key', 'admin-api/scopes.ts', 'MAX_CLAIMS_BYTES'],
   ['slugs that an owner may use for a workspace', 'store/workspaces.ts', 'MAX_SLUGS'],
   ['migrations at a time', 'services.ts', 'MAX_LONG_MIGRATIONS'],
+  ['rollouts at a time', 'rollouts/worker.ts', 'PARALLEL'],
+  ['rollouts and plans that are kept', 'store/rollouts.ts', 'MAX_ENDED', 'MAX_PLANS'],
   ['migrations that are kept', 'store/migrations.ts', 'MAX_MIGRATIONS'],
   ['`wait` of a schema change', 'admin-api/schema.ts', 'MAX_WAIT_SECONDS'],
   ['requests of one `access/test`', 'admin-api/access-test.ts', 'MAX_REQUESTS'],
