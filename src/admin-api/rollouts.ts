@@ -1,7 +1,7 @@
 // /rollouts: the operator takes the workspaces that follow a shared schema to a version of it.
 import type { Static } from 'typebox';
 import type { Database } from '../database/pool.ts';
-import { badRequest, notFound, validationFailed } from '../errors.ts';
+import { ApiError, badRequest, notFound, validationFailed } from '../errors.ts';
 import { destructiveChange } from '../migrations/errors.ts';
 import { planFollower } from '../migrations/followers.ts';
 import { ADMIN_PREFIX } from '../request/record-path.ts';
@@ -16,9 +16,9 @@ import {
   findPlan,
   findRollout,
   findStrangers,
+  loadLossyVersions,
   loadRollouts,
   loadRolloutWorkspaces,
-  loadVersionsInUse,
   type Rollout,
   type RolloutWorkspace,
   WORKSPACE_STATES,
@@ -462,18 +462,30 @@ async function checkRequest(
   if (details.length > 0) throw validationFailed(details);
 }
 
-/** Refuses a rollout that would drop something, by the versions that its workspaces have: 409 with each step. */
+/**
+ * Refuses a rollout that would drop something, by the versions that its workspaces have: 409 with each step. Where a later
+ * version on the way drops what an earlier one has made, nothing is lost, so one workspace of each such version is planned.
+ */
 async function refuseDestruction({ databases }: AdminServices, choice: Choice, version: number): Promise<void> {
-  const { directory } = databases;
-  const { sharedSchemaId } = choice;
+  const target = { schemaId: choice.sharedSchemaId, version };
   const dropped = new Map<string, string>();
-  for (const { workspaceId } of await loadVersionsInUse(directory, choice, version)) {
-    const plan = await planFollower(databases, workspaceId, { schemaId: sharedSchemaId, version });
-    if (plan.state !== 'ready' && plan.state !== 'conflicts') continue;
-    for (const { entity, description, destructive } of plan.steps) if (destructive) dropped.set(description, entity);
+  for (const { workspaceId } of await loadLossyVersions(databases.directory, choice, version)) {
+    for (const { entity, description, destructive } of await planSteps(databases, workspaceId, target))
+      if (destructive) dropped.set(description, entity);
   }
   if (dropped.size > 0) {
     throw destructiveChange([...dropped].map(([message, field]) => ({ field, code: 'DESTRUCTIVE', message })));
+  }
+}
+
+/** Returns the steps of a workspace to a version; none where there is no way, which the rollout notes for each workspace. */
+async function planSteps(...[databases, workspaceId, target]: Parameters<typeof planFollower>) {
+  try {
+    const plan = await planFollower(databases, workspaceId, target);
+    return plan.state === 'ready' || plan.state === 'conflicts' ? plan.steps : [];
+  } catch (error) {
+    if (error instanceof ApiError && error.code === 'VALIDATION_FAILED') return [];
+    throw error;
   }
 }
 

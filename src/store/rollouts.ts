@@ -98,11 +98,15 @@ export interface VersionInUse {
   readonly workspaceId: string;
 }
 
-/** Returns the versions before `version` that the workspaces have. */
-export function loadVersionsInUse(db: Queryable, choice: Choice, version: number): Promise<readonly VersionInUse[]> {
+/** Returns the versions before `version` that the workspaces have, of which a version on the way to it drops something. */
+export function loadLossyVersions(db: Queryable, choice: Choice, version: number): Promise<readonly VersionInUse[]> {
+  const { sharedSchemaId } = choice;
   return db.query<VersionInUse>(
-    toQuery(sql`select version, min(id)::text as "workspaceId" from ${buildChoice(choice)} c where version < ${version}
-group by version order by version`),
+    toQuery(sql`select c.version, min(c.id)::text as "workspaceId" from ${buildChoice(choice)} c
+where c.version < (
+  select max(v.version) from wda.shared_schema_version v, json_array_elements(v.steps) step
+  where v.shared_schema_id = ${sharedSchemaId} and v.version <= ${version} and (step->>'destructive')::bool
+) and c.version < ${version} group by c.version order by c.version`),
   );
 }
 

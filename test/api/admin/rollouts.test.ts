@@ -219,6 +219,18 @@ describe('a version that drops something', () => {
   });
 });
 
+describe('a field that one version makes and the next one drops', () => {
+  const fleet = useFleet([FIRST, SECOND, FIRST], 2);
+
+  test('is lost by workspaces that have it alone', async () => {
+    await fleet.waitFor(await fleet.start({ version: 2, workspaces: ['b'] }), 'succeeded');
+    const refused = await fleet.call('/rollouts', 'POST', { version: 3 });
+    assert.deepEqual([refused.status, refused.json.error.details?.length], [409, 1], refused.text);
+    await fleet.waitFor(await fleet.start({ version: 3, workspaces: ['a'] }), 'succeeded');
+    assert.deepEqual(await fleet.versions(), { a: 3, b: 2 });
+  });
+});
+
 describe('while a rollout is paused', () => {
   const fleet = useFleet([FIRST, SECOND, THIRD], 3);
 
