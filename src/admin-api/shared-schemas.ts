@@ -23,7 +23,7 @@ import { requireValue } from './access.ts';
 import { body, uncheckedBody } from './body.ts';
 import { idParam } from './describe.ts';
 import { Slug } from './names.ts';
-import { PAGE } from './query.ts';
+import { flag, PAGE } from './query.ts';
 import {
   arrayShape,
   data,
@@ -214,17 +214,18 @@ function versionRoutes(services: AdminServices, { maxDocumentBytes }: Runner): A
       activity: 'written',
       summary: 'Publishes a version of a shared schema',
       description:
-        'The whole document, compared with the newest version: `renamedFrom` names what that has, and rules, grants and settings that are left out are those of that version. No workspace is changed by it. A document equal to the newest is 200 with that version.',
+        'The whole document, compared with the newest version: `renamedFrom` names what that has, and rules, grants and settings that are left out are those of that version. No workspace is changed by it. A document equal to the newest is 200 with that version, a dry run 200 with the next one.',
       errors: {},
       params: SCHEMA_PARAM,
       find: ({ organization, params }) => requireSharedSchema(databases, organization, params.name),
+      query: { dryRun: flag('Check the document and show its steps; nothing is published.') },
       body: uncheckedBody(DocumentShape),
       example: EXAMPLE,
       responses: { 200: data(PublishedShape), 201: data(PublishedShape) },
-      async handle({ organization, resource: schema, body, audit }) {
+      async handle({ organization, resource: schema, query: { dryRun }, body, audit }) {
         const auditContext = await audit.prepare({ subject: schema.name });
         const { isNew, version, steps } = await requireValue(
-          publishVersion(databases, schema.id, body, auditContext, maxDocumentBytes),
+          publishVersion(databases, schema.id, body, dryRun ? 'dryRun' : auditContext, maxDocumentBytes),
           () => noSharedSchema(schema.name, null),
         );
         const published = { data: { version, steps } };

@@ -1,12 +1,12 @@
 // Reads the current state of the organizations and workspaces of a configuration file from a server.
 
-import type { Plan } from '../../admin-types/admin-api.d.ts';
+import type { Plan, PublishedVersion, SchemaVersion, SharedSchema } from '../../admin-types/admin-api.d.ts';
 import { ADMIN_PREFIX, type AdminClient } from './admin-client.ts';
 import { organizationPath, type WorkspaceAddress, workspaceName, workspacePath } from './command.ts';
 import { type DesiredOrganization, type DesiredWorkspace, LISTS, PARTS, type Values } from './config-file.ts';
-import type { Actual, ActualOrganization, ActualWorkspace } from './config-steps.ts';
-import { CommandFailure, serverFailure } from './failure.ts';
-import { rethrowWithLines } from './schema-file.ts';
+import type { Actual, ActualOrganization, ActualSchema, ActualWorkspace } from './config-steps.ts';
+import { CommandFailure, runtimeFailure, serverFailure } from './failure.ts';
+import { rethrowWithLines, type SchemaFile } from './schema-file.ts';
 
 /** Reads the current state of the desired organizations; with `others` also the names of all others and their workspaces. */
 export async function readActual(
@@ -16,7 +16,7 @@ export async function readActual(
   onFailure: (place: string, error: unknown) => void,
 ): Promise<Actual> {
   const organizations: Record<string, ActualOrganization> = {};
-  for (const { slug, workspaces } of desired) {
+  for (const { slug, schemas, workspaces } of desired) {
     const values = await readOptional(client.send('GET', organizationPath(slug))).catch((error) => {
       onFailure(slug, error);
       return undefined;
@@ -25,14 +25,25 @@ export async function readActual(
     const actualWorkspaces: Record<string, ActualWorkspace> = {};
     for (const workspace of workspaces) {
       try {
-        const actual = values === null ? null : await readWorkspace(client, workspace);
+        const actual = values === null ? null : await readWorkspace(client, workspace, schemas);
         if (actual === null) await requireValidSchema(workspace.schema);
         else actualWorkspaces[workspace.address.workspace] = actual;
       } catch (error) {
         onFailure(workspaceName(workspace.address), error);
       }
     }
-    if (values !== null) organizations[slug] = { name: String(values.name), workspaces: actualWorkspaces };
+    const actualSchemas: Record<string, ActualSchema> = {};
+    for (const [name, file] of Object.entries(schemas)) {
+      try {
+        const actual = values === null ? null : await readSchema(client, slug, name, file);
+        if (actual === null) await requireValidSchema(file);
+        else actualSchemas[name] = actual;
+      } catch (error) {
+        onFailure(slug, error);
+      }
+    }
+    if (values !== null)
+      organizations[slug] = { name: String(values.name), schemas: actualSchemas, workspaces: actualWorkspaces };
   }
   return { organizations, unlisted: includeUnlisted ? await readUnlisted(client, desired) : [] };
 }
@@ -47,22 +58,69 @@ async function requireValidSchema(schema: DesiredWorkspace['schema']): Promise<v
   rethrowWithLines(serverFailure(400, error, null), schema);
 }
 
-async function readWorkspace(client: AdminClient, desired: DesiredWorkspace): Promise<ActualWorkspace | null> {
-  const { address, schema } = desired;
+/** Reads the newest version of a shared schema, and what the file would change in it; null if there is none. */
+async function readSchema(
+  client: AdminClient,
+  organization: string,
+  name: string,
+  file: SchemaFile,
+): Promise<ActualSchema | null> {
+  const path = `${organizationPath(organization)}/schemas/${name}`;
+  const values = await readOptional(client.send('GET', path));
+  if (values === null) return null;
+  const query = [['dryRun', true]] as const;
+  const { data } = await client
+    .send<PublishedVersion>('POST', `${path}/versions`, { body: file.document, query })
+    .catch((error) => rethrowWithLines(error, file));
+  return { newest: values.newest as number | null, next: data };
+}
+
+/** Returns the document that a workspace will have when it begins to follow. */
+async function readFollowed(
+  client: AdminClient,
+  { organization }: WorkspaceAddress,
+  { schema, version }: NonNullable<DesiredWorkspace['follows']>,
+  schemas: DesiredOrganization['schemas'],
+): Promise<unknown> {
+  const file = schemas[schema];
+  if (version === undefined && file !== undefined) return file.document;
+  const path = `${organizationPath(organization)}/schemas/${schema}`;
+  const { newest } = (await client.send<SharedSchema>('GET', path)).data;
+  const number = version ?? newest;
+  if (number === null) throw runtimeFailure(`Shared schema ${organization}/${schema} has no version yet`);
+  return (await client.send<SchemaVersion>('GET', `${path}/versions/${number}`)).data.schema;
+}
+
+async function readWorkspace(
+  client: AdminClient,
+  desired: DesiredWorkspace,
+  schemas: DesiredOrganization['schemas'],
+): Promise<ActualWorkspace | null> {
+  const { address, schema, follows } = desired;
   const path = workspacePath(address);
   const values = await readOptional(client.send('GET', path));
   if (values === null) return null;
+  const actualFollows = (values.follows ?? null) as ActualWorkspace['follows'];
   const plan =
-    schema === undefined
-      ? null
-      : await client
-          .send('POST', `${path}/schema/plan`, { body: schema.document })
-          .then(({ data }) => data as Plan)
-          .catch((error) => rethrowWithLines(error, schema));
+    follows && follows.schema !== actualFollows?.schema
+      ? await client
+          .send<Plan>('POST', `${path}/schema/plan`, { body: await readFollowed(client, address, follows, schemas) })
+          .then(({ data }) => data)
+      : schema === undefined
+        ? null
+        : await client
+            .send('POST', `${path}/schema/plan`, { body: schema.document })
+            .then(({ data }) => data as Plan)
+            .catch((error) => rethrowWithLines(error, schema));
+  if (schema !== undefined && follows === undefined && actualFollows !== null && plan?.steps.length !== 0)
+    throw runtimeFailure(
+      `The workspace follows shared schema ${actualFollows.schema}, and the file has another schema: write follows: ${actualFollows.schema} in its place, or follows: null beside it`,
+    );
   return {
     name: String(values.name),
     state: String(values.state),
     corsOrigins: (values.corsOrigins ?? null) as ActualWorkspace['corsOrigins'],
+    follows: actualFollows,
     document: (await client.send('GET', `${path}/schema`)).data as Values,
     plan,
     ...(await readParts(client, address, Object.keys(desired.parts), Object.keys(desired.lists))),

@@ -4,7 +4,7 @@ import { closeSync, fsyncSync, openSync, writeSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { Migration } from '../../admin-types/admin-api.d.ts';
 import type { AdminClient, ApiResponse } from './admin-client.ts';
-import { type GlobalOptions, printWarnings } from './command.ts';
+import { type GlobalOptions, printWarnings, type WorkspaceAddress } from './command.ts';
 import { describeMigration, followMigration, hasEnded } from './commands/migration.ts';
 import { LISTS } from './config-file.ts';
 import type { Step } from './config-steps.ts';
@@ -63,10 +63,18 @@ export async function perform(client: AdminClient, step: Step, options: GlobalOp
   for (const { method, path, query, body } of step.requests) {
     const response = await client
       .send(method, path, { ...(query === undefined ? {} : { query }), body })
-      .catch((error) => rethrowWithLines(error, step.schema?.file, method === 'POST' ? ['schema'] : []));
+      .catch((error) =>
+        rethrowWithLines(
+          error,
+          step.file ?? step.schema?.file,
+          step.schema !== undefined && method === 'POST' ? ['schema'] : [],
+        ),
+      );
     printWarnings(options.io, response, step.place);
     if (step.schema !== undefined && method === 'PUT')
       await awaitMigration(client, step, response.data as Migration, options);
+    if (step.migrates !== undefined && response.status === 202 && response.location !== null)
+      await awaitEnd(client, step, step.migrates, response.location.split('/').at(-1) as string, options);
     if (method === 'POST') secret = getSecret(step, response);
   }
   return secret;
@@ -74,16 +82,27 @@ export async function perform(client: AdminClient, step: Step, options: GlobalOp
 
 async function awaitMigration(
   client: AdminClient,
-  { place, schema }: Step,
+  step: Step,
   migration: Migration,
   options: GlobalOptions,
 ): Promise<void> {
-  const result = hasEnded(migration)
-    ? migration
-    : await followMigration(client, (schema as NonNullable<typeof schema>).address, String(migration.id), {
-        options,
-        deadline: null,
-      });
+  const { address } = step.schema as NonNullable<Step['schema']>;
+  if (!hasEnded(migration)) return awaitEnd(client, step, address, String(migration.id), options);
+  return requireSuccess(step, migration, options);
+}
+
+async function awaitEnd(
+  client: AdminClient,
+  step: Step,
+  address: WorkspaceAddress,
+  id: string,
+  options: GlobalOptions,
+): Promise<void> {
+  const migration = await followMigration(client, address, id, { options, deadline: null });
+  return requireSuccess(step, migration, options);
+}
+
+async function requireSuccess({ place }: Step, result: Migration, options: GlobalOptions): Promise<void> {
   if (result.state === 'succeeded') return;
   if (!options.json) await writeOut(options.io, `! ${printable(place)}: schema\n${describeMigration(result)}\n`);
   throw migrationFailure(result);

@@ -178,6 +178,8 @@ export interface DesiredWorkspace {
   readonly state: string | undefined;
   /** Origins of its pages, or null for those of the server. */
   readonly corsOrigins: readonly string[] | null | undefined;
+  /** Shared schema that it follows, of the given version or any; null for none. */
+  readonly follows: { readonly schema: string; readonly version: number | undefined } | null | undefined;
   /** Schema with the settings, row rules, grants and roles of the file, so that no entity is ever in force without them. */
   readonly schema: SchemaFile | undefined;
   /** Complete settings by entity; only without a schema. */
@@ -195,6 +197,8 @@ export interface DesiredWorkspace {
 export interface DesiredOrganization {
   readonly slug: string;
   readonly name: string | undefined;
+  /** Newest versions of shared schemas by name. */
+  readonly schemas: Readonly<Record<string, SchemaFile>>;
   readonly workspaces: readonly DesiredWorkspace[];
 }
 
@@ -203,6 +207,7 @@ const WORKSPACE_MEMBERS = [
   'name',
   'state',
   'corsOrigins',
+  'follows',
   'schema',
   'settings',
   'rowRules',
@@ -229,7 +234,12 @@ export async function parseConfig(
   for (const [slug, value] of parseEntries(file, 'organizations', organizations)) {
     const path = `organizations.${slug}`;
     requireSlug(file, path, slug);
-    const { name, workspaces } = parseMembers(file, path, value ?? {}, ['name', 'workspaces']);
+    const { name, schemas, workspaces } = parseMembers(file, path, value ?? {}, ['name', 'schemas', 'workspaces']);
+    const schemaFiles: Record<string, SchemaFile> = {};
+    for (const [schema, content] of parseEntries(file, `${path}.schemas`, schemas ?? {})) {
+      requireSlug(file, `${path}.schemas.${schema}`, schema);
+      schemaFiles[schema] = await readSchema({ file, readFile }, `${path}.schemas.${schema}`, content);
+    }
     const desiredWorkspaces: DesiredWorkspace[] = [];
     for (const [workspace, content] of parseEntries(file, `${path}.workspaces`, workspaces ?? {})) {
       requireSlug(file, `${path}.workspaces.${workspace}`, workspace);
@@ -237,13 +247,18 @@ export async function parseConfig(
         await parseWorkspace({ file, readFile }, { organization: slug, workspace }, content ?? {}),
       );
     }
-    desired.push({ slug, name: parseText(file, `${path}.name`, name), workspaces: desiredWorkspaces });
+    desired.push({
+      slug,
+      name: parseText(file, `${path}.name`, name),
+      schemas: schemaFiles,
+      workspaces: desiredWorkspaces,
+    });
   }
   return desired;
 }
 
 /**
- * Returns the part of a file about one workspace, without the name of its organization. Throws a failure if the file does
+ * Returns the part of a file about one workspace, without name and shared schemas of its organization. Throws a failure if the file does
  * not name the workspace.
  */
 export function selectWorkspace(
@@ -258,7 +273,7 @@ export function selectWorkspace(
       `The file names no workspace ${workspaceName(address)}. Known: ${names === '' ? 'none' : names}`,
     );
   }
-  return [{ slug: address.organization, name: undefined, workspaces: [match] }];
+  return [{ slug: address.organization, name: undefined, schemas: {}, workspaces: [match] }];
 }
 
 interface Source {
@@ -270,6 +285,10 @@ async function parseWorkspace(source: Source, address: WorkspaceAddress, value: 
   const { file } = source;
   const path = `organizations.${address.organization}.workspaces.${address.workspace}`;
   const members = parseMembers(file, path, value, WORKSPACE_MEMBERS);
+  const follows = parseFollows(file, `${path}.follows`, members.follows);
+  const own = ['schema', 'settings', 'rowRules', 'roles', 'grants'].find((member) => members[member] !== undefined);
+  if (follows && own !== undefined)
+    throw makeMistake(file, `${path}.${own}`, `${own} is that of the shared schema that the workspace follows`);
   const { settings, rowRules, grants, roles } = parseAdditions(file, path, members);
   const schema = members.schema === undefined ? undefined : await readSchema(source, `${path}.schema`, members.schema);
   const parts = Object.entries(PARTS).filter(([member]) => members[member] !== undefined);
@@ -279,6 +298,7 @@ async function parseWorkspace(source: Source, address: WorkspaceAddress, value: 
     name: parseText(file, `${path}.name`, members.name),
     state: parseState(file, `${path}.state`, members.state),
     corsOrigins: parseOrigins(file, `${path}.corsOrigins`, members.corsOrigins),
+    follows,
     schema:
       schema === undefined ? undefined : withAdditions({ file, path }, schema, { settings, rowRules, grants, roles }),
     settings: schema === undefined ? settings : {},
@@ -324,6 +344,19 @@ function parseAdditions(file: SchemaFile, path: string, members: Values): Additi
     grants: parseByEntity('grants', isListOrNull, 'grants must be a list of objects with role and can, or null'),
     roles: roles as readonly string[] | undefined,
   };
+}
+
+/** Parses `helpdesk`, `{schema: helpdesk, version: 3}` or null. */
+function parseFollows(file: SchemaFile, path: string, value: unknown): DesiredWorkspace['follows'] {
+  if (value === undefined || value === null) return value;
+  const { schema, version } =
+    typeof value === 'string' ? { schema: value } : parseMembers(file, path, value, ['schema', 'version']);
+  if (typeof schema !== 'string')
+    throw makeMistake(file, path, 'follows must be the name of a shared schema, or an object with schema and version');
+  requireSlug(file, path, schema);
+  if (version !== undefined && !(Number.isInteger(version) && Number(version) > 0))
+    throw makeMistake(file, `${path}.version`, 'version must be a number from 1 on');
+  return { schema, version: version as number | undefined };
 }
 
 /** Reads a schema document from the file itself or from `{$file: name}`. */

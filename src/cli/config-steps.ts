@@ -1,7 +1,7 @@
 // Computes the steps that make a server match a configuration file: the difference between desired and actual state, as
 // requests of the admin API. Pure: the same two values give the same steps, and none when they are equal.
 
-import type { Plan } from '../../admin-types/admin-api.d.ts';
+import type { Plan, PublishedVersion } from '../../admin-types/admin-api.d.ts';
 import { numberText } from '../model/exact-json.ts';
 import { ADMIN_PREFIX, type Query } from './admin-client.ts';
 import { organizationPath, type WorkspaceAddress, workspaceName, workspacePath } from './command.ts';
@@ -20,15 +20,24 @@ export interface ActualWorkspace {
   readonly name: string;
   readonly state: string;
   readonly corsOrigins: readonly string[] | null;
+  readonly follows: { readonly schema: string; readonly version: number } | null;
   readonly document: Values;
-  /** Plan of the desired schema, or null without one. */
+  /** Plan of the desired schema, or of the shared one that it begins to follow; null without one. */
   readonly plan: Plan | null;
   readonly parts: Readonly<Record<string, Values | null>>;
   readonly lists: Readonly<Record<string, readonly Values[]>>;
 }
 
+/** A shared schema of the server. */
+export interface ActualSchema {
+  readonly newest: number | null;
+  /** What publishing the document of the file would make; the newest version if it is equal to that. */
+  readonly next: PublishedVersion;
+}
+
 export interface ActualOrganization {
   readonly name: string;
+  readonly schemas: Readonly<Record<string, ActualSchema>>;
   readonly workspaces: Readonly<Record<string, ActualWorkspace>>;
 }
 
@@ -72,6 +81,10 @@ export interface Step {
   readonly endsKey?: string;
   /** Workspace that the step migrates, and the file that mistakes in the response refer to. */
   readonly schema?: { readonly address: WorkspaceAddress; readonly file: SchemaFile };
+  /** Document of a shared schema, which mistakes in the response refer to. */
+  readonly file?: SchemaFile;
+  /** Workspace whose migration the step waits for, which the response does not have. */
+  readonly migrates?: WorkspaceAddress;
 }
 
 /** Returns the steps from actual to desired state: creations and changes first, removals last. */
@@ -80,6 +93,7 @@ export function makeSteps(desired: readonly DesiredOrganization[], actual: Actua
     const actualOrganization = actual.organizations[organization.slug];
     return [
       ...organizationSteps(organization, actualOrganization),
+      ...publishingSteps(organization, actualOrganization),
       ...organization.workspaces.flatMap((workspace) =>
         workspaceSteps(workspace, actualOrganization?.workspaces[workspace.address.workspace]),
       ),
@@ -145,6 +159,25 @@ function organizationSteps({ slug, name }: DesiredOrganization, actual: ActualOr
   return [{ ...common, change: 'change', details: [difference('name', actual.name, name)], requests: [request] }];
 }
 
+/** Returns the steps that publish versions of shared schemas, before workspaces follow them. */
+function publishingSteps({ slug, schemas }: DesiredOrganization, actual: ActualOrganization | undefined): Step[] {
+  return Object.entries(schemas).flatMap(([name, file]): Step[] => {
+    const existing = actual?.schemas[name];
+    if (existing !== undefined && existing.next.version === existing.newest) return [];
+    const path = `${organizationPath(slug)}/schemas`;
+    const requests: readonly Request[] = [
+      ...(existing === undefined ? [{ method: 'POST', path, body: { name } } as const] : []),
+      { method: 'POST', path: `${path}/${name}/versions`, body: file.document },
+    ];
+    const { version, steps } = existing?.next ?? { version: 1, steps: [] };
+    const details = steps.map(({ description, destructive }) =>
+      destructive ? `${description} (destroys data of workspaces that get it)` : description,
+    );
+    const what = `version ${version} of shared schema ${name}`;
+    return [{ place: slug, change: 'create', what, details, needs: [], requests, file }];
+  });
+}
+
 function workspaceSteps(desired: DesiredWorkspace, actual: ActualWorkspace | undefined): Step[] {
   const { address } = desired;
   const place = workspaceName(address);
@@ -153,7 +186,8 @@ function workspaceSteps(desired: DesiredWorkspace, actual: ActualWorkspace | und
   return [
     ...(actual === undefined ? [creation(desired, place)] : []),
     ...settingSteps(desired, actual),
-    ...(actual === undefined ? [] : schemaSteps(desired, actual.plan)),
+    ...(actual === undefined ? [] : followSteps(desired, actual)),
+    ...(actual === undefined || desired.follows ? [] : schemaSteps(desired, actual.plan)),
     ...rolesStep,
     ...entitySteps(desired, document, rolesStep.length > 0),
     ...Object.entries(desired.parts).flatMap(([member, values]) =>
@@ -167,18 +201,20 @@ function workspaceSteps(desired: DesiredWorkspace, actual: ActualWorkspace | und
 
 /** Returns the step for name, state and origins; a new workspace is created with its name. */
 function settingSteps(
-  { address, name, state, corsOrigins }: DesiredWorkspace,
+  { address, name, state, corsOrigins, follows }: DesiredWorkspace,
   actual: ActualWorkspace | undefined,
 ): Step[] {
   const actualSettings = {
     name: actual?.name ?? name,
     state: actual?.state ?? 'active',
     corsOrigins: actual?.corsOrigins ?? null,
+    follows: actual?.follows ?? null,
   };
   const settings = {
     ...(name === undefined || name === actualSettings.name ? {} : { name }),
     ...(state === undefined || state === actualSettings.state ? {} : { state }),
     ...(corsOrigins === undefined || isSame(corsOrigins, actualSettings.corsOrigins) ? {} : { corsOrigins }),
+    ...(follows === null && actualSettings.follows !== null ? { follows } : {}),
   };
   const details = Object.entries(settings).map(([member, value]) =>
     difference(member, actualSettings[member as keyof typeof settings], value),
@@ -187,35 +223,60 @@ function settingSteps(
   return [put(workspaceName(address), 'workspace', workspacePath(address), { body: settings, details })];
 }
 
-function creation({ address, name, schema }: DesiredWorkspace, place: string): Step {
+/** Returns the step by which a workspace begins to follow a shared schema, or gets the version that the file names. */
+function followSteps({ address, follows }: DesiredWorkspace, { follows: actual, plan }: ActualWorkspace): Step[] {
+  if (!follows) return [];
+  const isNew = follows.schema !== actual?.schema;
+  // Without a version it goes on by rollouts.
+  if (!isNew && (follows.version === undefined || follows.version === actual.version)) return [];
+  const planned = isNew ? plan : null;
+  const step = put(workspaceName(address), 'shared schema', workspacePath(address), {
+    body: { follows },
+    details: [difference('follows', actual, follows), ...(planned?.steps.map(describePlanned) ?? [])],
+    query: [
+      ['allowDestructive', planned?.destructive || undefined],
+      ['wait', 1],
+    ],
+  });
+  const recordsInTheWay = countRecordsInTheWay(planned);
+  return [{ ...step, needs: planned?.destructive ? ['allowDestructive'] : [], recordsInTheWay, migrates: address }];
+}
+
+const countRecordsInTheWay = (plan: Plan | null): number =>
+  plan?.steps.reduce((sum, { conflicts }) => sum + (conflicts?.count ?? 0), 0) ?? 0;
+
+function creation({ address, name, schema, follows }: DesiredWorkspace, place: string): Step {
   const body = {
     slug: address.workspace,
     ...(name === undefined ? {} : { name }),
     ...(schema === undefined ? {} : { schema: schema.document }),
+    ...(follows ? { follows } : {}),
   };
   const path = `${organizationPath(address.organization)}/workspaces`;
   return {
     place,
     change: 'create',
     what: 'workspace',
-    details: [],
+    details: follows ? [difference('follows', undefined, follows)] : [],
     needs: [],
     requests: [{ method: 'POST', path, body }],
     ...(schema === undefined ? {} : { schema: { address, file: schema } }),
   };
 }
 
+function describePlanned({ description, destructive, conflicts }: Plan['steps'][number]): string {
+  const remarks = [
+    ...(destructive ? ['destroys data'] : []),
+    ...(conflicts === null
+      ? []
+      : [`records in the way: ${conflicts.count}, such as id ${conflicts.sampleIds.join(', ')}`]),
+  ];
+  return remarks.length === 0 ? description : `${description} (${remarks.join(', ')})`;
+}
+
 function schemaSteps({ address, schema }: DesiredWorkspace, plan: Plan | null): Step[] {
   if (schema === undefined || plan === null || plan.steps.length === 0) return [];
-  const details = plan.steps.map(({ description, destructive, conflicts }) => {
-    const remarks = [
-      ...(destructive ? ['destroys data'] : []),
-      ...(conflicts === null
-        ? []
-        : [`records in the way: ${conflicts.count}, such as id ${conflicts.sampleIds.join(', ')}`]),
-    ];
-    return remarks.length === 0 ? description : `${description} (${remarks.join(', ')})`;
-  });
+  const details = plan.steps.map(describePlanned);
   const step = put(workspaceName(address), 'schema', `${workspacePath(address)}/schema`, {
     body: schema.document,
     details,
@@ -225,7 +286,7 @@ function schemaSteps({ address, schema }: DesiredWorkspace, plan: Plan | null): 
       ['wait', 1],
     ],
   });
-  const recordsInTheWay = plan.steps.reduce((sum, { conflicts }) => sum + (conflicts?.count ?? 0), 0);
+  const recordsInTheWay = countRecordsInTheWay(plan);
   return [
     {
       ...step,

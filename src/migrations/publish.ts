@@ -16,15 +16,15 @@ import { makeVersion, NO_VERSION } from './shared-versions.ts';
 export type Publication = Pick<SharedSchemaVersion, 'version' | 'steps'> & { readonly isNew: boolean };
 
 /**
- * Publishes a document as the next version of a shared schema, and writes its activity; a document equal to the newest
- * version changes nothing. Returns undefined if the schema does not exist; throws 400 for a document that no workspace could
+ * Publishes a document as the next version of a shared schema, and writes its activity, unless it is a dry run; a document
+ * equal to the newest version changes nothing. Returns undefined if the schema does not exist; throws 400 for a document that no workspace could
  * get.
  */
 export function publishVersion(
   { directory, topology }: Databases,
   schemaId: string,
   body: unknown,
-  { actor, write }: AuditContext,
+  audit: AuditContext | 'dryRun',
   maxDocumentBytes: number,
 ): Promise<Publication | undefined> {
   return directory.transaction(async (session) => {
@@ -40,8 +40,9 @@ export function publishVersion(
     for (const { kind, entity } of next.steps) if (kind === 'keepChanges') requireChanges(topology, entity);
     const { steps } = next;
     const version = (newest?.version ?? 0) + 1;
-    await insertSharedSchemaVersion(session, schemaId, { version, document, identities, steps }, actor);
-    await write(session, { details: { version } });
+    if (audit === 'dryRun') return { isNew: false, version, steps };
+    await insertSharedSchemaVersion(session, schemaId, { version, document, identities, steps }, audit.actor);
+    await audit.write(session, { details: { version } });
     return { isNew: true, version, steps };
   });
 }

@@ -18,11 +18,13 @@ const there = (shop: object = {}): Actual => ({
   organizations: {
     acme: {
       name: 'acme',
+      schemas: {},
       workspaces: {
         shop: {
           name: 'shop',
           state: 'active',
           corsOrigins: null,
+          follows: null,
           document: { entities: {} },
           plan: null,
           parts: {},
@@ -352,7 +354,7 @@ for (const [members, message] of [
   ['mcp: null', 'config.yaml:5: must be an object with enabled, writes, entities'],
   [
     'apiKey: {}',
-    /apiKey means nothing here\. Known: name, state, corsOrigins, schema, settings, rowRules, roles, grants, identityProvider, mcp, apiKeys/,
+    /apiKey means nothing here\. Known: name, state, corsOrigins, follows, schema, settings, rowRules, roles, grants, identityProvider, mcp, apiKeys/,
   ],
   ['schema: { $file: a, entities: {} }', /entities means nothing here\. Known: \$file/],
   ['schema: shop.yaml', /schema must be a document or/],

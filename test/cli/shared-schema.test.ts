@@ -31,6 +31,10 @@ test('a schema is published from a file, followed by new workspaces and by other
     'Created workspace acme/initech, which follows helpdesk, version 1\n',
   );
   assert.equal(
+    (await publish(SECOND, '--dry-run')).stdout,
+    'stdin as version 2 of acme/helpdesk: 1 step\n  rename field subject of tickets to title\n',
+  );
+  assert.equal(
     (await publish(SECOND)).stdout,
     'Published version 2 of acme/helpdesk: 1 step\n  rename field subject of tickets to title\n',
   );

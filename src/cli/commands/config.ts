@@ -2,6 +2,7 @@
 // current state as a file.
 
 import type { Command } from 'commander';
+import type { SchemaVersion, SharedSchema, Workspace } from '../../../admin-types/admin-api.d.ts';
 import { clientSettings } from '../../config.ts';
 import { ADMIN_PREFIX, type AdminClient } from '../admin-client.ts';
 import {
@@ -225,11 +226,23 @@ async function exportConfig(options: GlobalOptions): Promise<void> {
       const workspaces: Record<string, unknown> = {};
       for (const workspace of await slugs(client, `${organizationPath(organization)}/workspaces`))
         workspaces[workspace] = await exportWorkspace(options, client, { organization, workspace });
-      organizations[organization] = { name: (data as Values).name, workspaces };
+      const schemas = await exportSchemas(client, organization);
+      organizations[organization] = { name: (data as Values).name, ...schemas, workspaces };
     }
   }
   const document = { organizations };
   await writeOut(options.io, `${options.json ? JSON.stringify(document, null, 2) : schemaAsYaml(document)}\n`);
+}
+
+/** Returns the newest versions of the shared schemas of an organization; without any no member. */
+async function exportSchemas(client: AdminClient, organization: string): Promise<Values> {
+  const path = `${organizationPath(organization)}/schemas`;
+  const schemas: Record<string, unknown> = {};
+  for (const { name, newest } of await client.readAll<SharedSchema>(path)) {
+    if (newest === null) continue;
+    schemas[name] = (await client.send<SchemaVersion>('GET', `${path}/${name}/versions/${newest}`)).data.schema;
+  }
+  return Object.keys(schemas).length === 0 ? {} : { schemas };
 }
 
 async function exportWorkspace(
@@ -237,8 +250,17 @@ async function exportWorkspace(
   client: AdminClient,
   address: WorkspaceAddress,
 ): Promise<Values> {
-  const { name, state, corsOrigins = null } = (await client.send<Values>('GET', workspacePath(address))).data;
-  const schema = (await client.send('GET', `${workspacePath(address)}/schema`)).data;
+  const {
+    name,
+    state,
+    corsOrigins = null,
+    follows,
+  } = (await client.send<Workspace>('GET', workspacePath(address))).data;
+  // Its version is not stated: the numbers of another server are its own.
+  const document =
+    follows === undefined
+      ? { schema: (await client.send('GET', `${workspacePath(address)}/schema`)).data }
+      : { follows: follows.schema };
   const { parts, lists } = await readParts(client, address, Object.keys(PARTS), Object.keys(LISTS));
   const listMembers = Object.entries(lists).flatMap(([member, items]) => {
     const list = LISTS[member]!;
@@ -258,7 +280,14 @@ async function exportWorkspace(
   ]);
   // An export of an active workspace must not activate one that is suspended meanwhile.
   const stated = state === 'active' ? {} : { state };
-  return { name, ...stated, corsOrigins, schema, ...Object.fromEntries(single), ...Object.fromEntries(listMembers) };
+  return {
+    name,
+    ...stated,
+    corsOrigins,
+    ...document,
+    ...Object.fromEntries(single),
+    ...Object.fromEntries(listMembers),
+  };
 }
 
 interface ConfigDifference {

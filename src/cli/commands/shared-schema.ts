@@ -59,6 +59,7 @@ export function registerPublishing(group: Command): void {
     .description('publish a version of a shared schema, which workspaces follow (needs the operator key)')
     .argument('<file>', 'schema document, YAML or JSON; - is stdin')
     .requiredOption('--as <org/schema>', 'the shared schema, such as acme/helpdesk; its first version makes it')
+    .option('--dry-run', 'show what the version would change; publishes nothing')
     .option('--new', 'make a shared schema although one has a similar name')
     .action(action(publish));
   examples(publishing, [
@@ -92,22 +93,29 @@ export function registerFollowing(group: Command): void {
 interface PublishOptions extends GlobalOptions {
   readonly as: string;
   readonly new?: boolean;
+  readonly dryRun?: boolean;
 }
 
 async function publish(path: string, options: PublishOptions): Promise<void> {
   const address = parseSharedSchema(options.as);
   const client = connect(options);
   const file = await readSchemaFile(options.io, path);
-  const isMade = await makeUnlessThere(client, address, options.new === true);
+  const { dryRun } = options;
+  const isMade = dryRun === true ? false : await makeUnlessThere(client, address, options.new === true);
   const { data, status } = await client
-    .send<PublishedVersion>('POST', `${sharedSchemaPath(address)}/versions`, { body: file.document })
+    .send<PublishedVersion>('POST', `${sharedSchemaPath(address)}/versions`, {
+      body: file.document,
+      query: [['dryRun', dryRun]],
+    })
     .catch((error) => rethrowWithLines(error, file));
   await printResult(options, data, () =>
     [
       ...(isMade ? [`Made shared schema ${options.as}`] : []),
-      status === 200
-        ? `${file.name} is version ${data.version} of ${options.as}, the newest: nothing to publish`
-        : describeVersion(data, `Published version ${data.version} of ${options.as}`),
+      dryRun === true
+        ? describeVersion(data, `${file.name} as version ${data.version} of ${options.as}`)
+        : status === 200
+          ? `${file.name} is version ${data.version} of ${options.as}, the newest: nothing to publish`
+          : describeVersion(data, `Published version ${data.version} of ${options.as}`),
     ].join('\n'),
   );
 }

@@ -77,7 +77,10 @@ test('a version is checked against the one before it, and never changes', async 
   const path = `${await publishAll(tickets({ subject: text, price: { type: 'decimal', default: 1.5 } }, { grants: [] }))}/schemas/helpdesk`;
   const versions = `${path}/versions`;
   const second = tickets({ title: { ...text, renamedFrom: 'subject' }, price: { type: 'decimal', default: 1.5 } });
+  const planned = await expect(admin('POST', `${versions}?dryRun=true`, second), 200);
+  assert.equal((await expect(admin('GET', path), 200)).newest, 1);
   const made = await admin('POST', versions, second);
+  assert.deepEqual(planned, made.json.data);
   assert.deepEqual([made.status, made.json.data.version], [201, 2]);
   assert.equal(made.headers.get('location'), `/api/admin/v1${versions}/2`);
   assert.deepEqual(made.json.data.steps, [
