@@ -53,6 +53,7 @@ export function copyWorkspace(
         name,
         createdAt,
         state: 'active',
+        follows: null,
       });
       return db.transaction(
         (session) =>
@@ -82,7 +83,7 @@ export function copyWorkspace(
 async function* selectPieces(
   pieces: AsyncIterable<Piece>,
   withoutRecords: boolean,
-  changes: Readonly<Record<'name' | 'createdAt' | 'state', string>>,
+  changes: Readonly<Record<'name' | 'createdAt' | 'state', string>> & { readonly follows: null },
 ): AsyncGenerator<Piece> {
   let isCopied = false;
   for await (const piece of pieces) {

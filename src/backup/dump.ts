@@ -12,7 +12,7 @@ import type { WorkspaceState } from '../model/workspace.ts';
 import { buildTables, type Table } from '../schema/tables.ts';
 import { type Fragment, ident, join, literal, sql, type TableName, tableRef, toQuery } from '../sql/fragment.ts';
 import { parseDocument } from '../store/load-workspace.ts';
-import { WORKSPACES } from '../store/workspaces.ts';
+import { FOLLOWS, type Follows, WORKSPACES } from '../store/workspaces.ts';
 import type { Topology } from '../topology/topology.ts';
 import { cutWhenUnavailable } from '../topology/unavailable.ts';
 import { selectCopiedSince, selectHistoryLines } from '../workspace-schema/history-copy.ts';
@@ -126,6 +126,7 @@ interface WorkspaceRow {
   readonly createdAt: Date;
   readonly corsOrigins: readonly string[] | null;
   readonly state: WorkspaceState;
+  readonly follows: Follows | null;
   readonly document: string;
   readonly names: PhysicalNames;
 }
@@ -137,12 +138,13 @@ export async function* dumpPieces(session: Session, backend: Backend, target: Ba
 where ${target === null ? sql`true` : sql`o.id = (select w.organization_id from wda.workspace w where ${buildTargetFilter(target)})`} order by o.id`),
   );
   for (const organization of organizations) yield { entry: { kind: 'organization', ...organization } };
+  if (target === null) yield* dumpSharedSchemas(session);
   let count = 0;
   // Loads one workspace at a time, as a document may be large.
   for (let after = '0'; ; count++) {
     const [workspace] = await session.query<WorkspaceRow>(
       toQuery(sql`select w.id, o.slug as organization, w.slug, w.name, w.database_schema as schema, w.created_at as "createdAt",
-  w.cors_origins as "corsOrigins", w.state, w.document::text as document, w.names from ${WORKSPACES} where w.id > ${after}::bigint and ${buildTargetFilter(target)} order by w.id limit 1`),
+  w.cors_origins as "corsOrigins", w.state, ${FOLLOWS}, w.document::text as document, w.names from ${WORKSPACES} where w.id > ${after}::bigint and ${buildTargetFilter(target)} order by w.id limit 1`),
     );
     if (workspace === undefined) break;
     after = workspace.id;
@@ -151,13 +153,42 @@ where ${target === null ? sql`true` : sql`o.id = (select w.organization_id from 
   if (target !== null && count === 0) throw notFound('WORKSPACE_NOT_FOUND', 'The workspace does not exist any more');
 }
 
+/** Yields shared schemas, and their versions one at a time, as a document may be large. */
+async function* dumpSharedSchemas(session: Session): AsyncGenerator<Piece> {
+  const schemas = await session.query<{ id: string; organization: string; name: string }>(
+    toQuery(sql`select s.id, o.slug as organization, s.name, s.description, s.created_at as "createdAt"
+from wda.shared_schema s join wda.organization o on o.id = s.organization_id order by s.id`),
+  );
+  for (const { id, ...schema } of schemas) {
+    yield { entry: { kind: 'sharedSchema', ...schema } };
+    const { organization, name } = schema;
+    for (let after = 0; ; ) {
+      const [row] = await session.query<{ version: number; createdAt: Date; content: string }>(
+        toQuery(sql`select v.version, v.created_at as "createdAt",
+  json_build_object('document', v.document, 'identities', v.identities, 'steps', v.steps)::text as content
+from wda.shared_schema_version v where v.shared_schema_id = ${id} and v.version > ${after}::int4 order by v.version limit 1`),
+      );
+      if (row === undefined) break;
+      const { version, createdAt, content } = row;
+      after = version;
+      yield { entry: { kind: 'sharedSchemaVersion', organization, name, version, createdAt } };
+      yield* dumpText(content);
+    }
+  }
+}
+
+function* dumpText(text: string): Generator<Piece> {
+  const bytes = Buffer.from(text);
+  for (let at = 0; at < bytes.length; at += MAX_DATA) yield { data: bytes.subarray(at, at + MAX_DATA) };
+}
+
 async function* dumpWorkspace(session: Session, backend: Backend, workspace: WorkspaceRow): AsyncGenerator<Piece> {
   const { id, organization, slug, name, schema, createdAt, corsOrigins, state, document, names } = workspace;
-  yield { entry: { kind: 'workspace', organization, slug, name, createdAt, corsOrigins, state } };
+  const follows = workspace.follows && { schema: workspace.follows.schema, version: workspace.follows.version };
+  yield { entry: { kind: 'workspace', organization, slug, name, createdAt, corsOrigins, state, follows } };
   const { entities } = parseDocument(document);
   const hasHistory = await hasFiles(session, 'changes', schema);
-  const text = Buffer.from(document);
-  for (let at = 0; at < text.length; at += MAX_DATA) yield { data: text.subarray(at, at + MAX_DATA) };
+  yield* dumpText(document);
   for (const table of buildTables(parseDocument(document), schema, names).values()) {
     const [sequence] = await session.query<{ last: string | null }>(
       toQuery(

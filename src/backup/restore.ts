@@ -7,20 +7,21 @@ import { getSqlState } from '../database/errors.ts';
 import { hasFiles } from '../database/install.ts';
 import type { Session } from '../database/pool.ts';
 import { createEmptyWorkspace, type EmptyWorkspace } from '../migrations/workspace.ts';
-import { parseDateTime } from '../model/date-time.ts';
 import { parseExact } from '../model/exact-json.ts';
 import { isOriginList } from '../model/origin.ts';
 import { WORKSPACE_STATES, type WorkspaceState } from '../model/workspace.ts';
 import { parseSchemaDocument } from '../schema/document.ts';
-import { SLUG_PATTERN } from '../schema/format.ts';
 import type { Table } from '../schema/tables.ts';
 import { ident, join, sql, type TableName, tableRef, toQuery } from '../sql/fragment.ts';
 import { createOrganization } from '../store/organizations.ts';
+import { storeTarget } from '../store/shared-schemas.ts';
 import type { Topology } from '../topology/topology.ts';
 import { type CopiedColumn, finishHistory, insertHistory } from '../workspace-schema/history-copy.ts';
+import { getSlug, getText, getTime, makeInvalidError } from './entries.ts';
 import { asIsForWorkspaces, backupDamaged, backupUnfit, workspaceInTheWay } from './errors.ts';
 import { collectText, type Entry, type OpenedFile, readSections } from './format.ts';
 import { ROW_KINDS } from './row-kinds.ts';
+import { findTarget, restoreSharedSchema, restoreSharedSchemaVersion } from './shared-schemas.ts';
 
 export interface Address {
   readonly organization: string;
@@ -40,8 +41,6 @@ export interface Restored {
   readonly leftOut: Readonly<Record<string, number>>;
 }
 
-// Pattern of slugs of the admin API.
-const SLUG = new RegExp(SLUG_PATTERN);
 const MAX_NAME = 200;
 
 export interface RestoreOptions {
@@ -83,6 +82,10 @@ export async function restoreAll(
     if (kind === 'organization') {
       if (header.scope === 'workspace' && ++organizations > 1) throw backupDamaged('it has more than one organization');
       await ensureOrganization(session, entry, as);
+    } else if (kind === 'sharedSchema') await restoreSharedSchema(session, entry);
+    else if (kind === 'sharedSchemaVersion') {
+      const content = await collectText(data, VERSION_PARTS * maxDocumentBytes);
+      await restoreSharedSchemaVersion(session, entry, content);
     } else if (kind === 'workspace') {
       await finishWorkspace();
       if (header.scope === 'workspace' && workspaces.length > 0) throw backupDamaged('it has more than one workspace');
@@ -99,6 +102,9 @@ export async function restoreAll(
   if (header.scope === 'workspace' && workspaces.length === 0) throw backupDamaged('it has no workspace');
   return { workspaces, leftOut };
 }
+
+// Document, identities and steps of a version.
+const VERSION_PARTS = 4;
 
 const LINES: TableName = { schema: 'pg_temp', name: 'backup_lines' };
 
@@ -123,32 +129,10 @@ function requireCurrent(current: Current | undefined): Current {
   return current;
 }
 
-function getText(entry: Entry, member: string): string {
-  const value = entry[member];
-  if (typeof value !== 'string') throw backupDamaged(`its part ${entry.kind} has no ${member}`);
-  return value;
-}
-
-const makeInvalidError = ({ kind }: Entry, member: string): Error =>
-  backupDamaged(`its part ${kind} has a ${member} that no server gives`);
-
-function getSlug(entry: Entry, member: string): string {
-  const slug = getText(entry, member);
-  if (!SLUG.test(slug)) throw makeInvalidError(entry, member);
-  return slug;
-}
-
 function getName(entry: Entry): string {
   const name = getText(entry, 'name');
   if (name === '' || [...name.slice(0, 2 * MAX_NAME + 1)].length > MAX_NAME) throw makeInvalidError(entry, 'name');
   return name;
-}
-
-/** Returns a time of an entry; PostgreSQL accepts values that the API cannot show, such as infinity. */
-function getTime(entry: Entry, member: string): string {
-  const time = parseDateTime(getText(entry, member));
-  if (time === undefined) throw makeInvalidError(entry, member);
-  return time;
 }
 
 /** Returns the origins of a workspace, or null; a backup of an older version has none. */
@@ -208,6 +192,8 @@ where o.slug = ${address.organization} and w.slug = ${address.slug}`),
 where id = ${emptyWorkspace.workspace.id}`,
     ),
   );
+  const target = await findTarget(session, address.organization, entry, document);
+  if (target !== undefined) await storeTarget(session, emptyWorkspace.workspace.id, target);
   return {
     emptyWorkspace,
     address,

@@ -114,7 +114,7 @@ async function readWorkspace(
             .catch((error) => rethrowWithLines(error, schema));
   if (schema !== undefined && follows === undefined && actualFollows !== null && plan?.steps.length !== 0)
     throw runtimeFailure(
-      `The workspace follows shared schema ${actualFollows.schema}, and the file has another schema: write follows: ${actualFollows.schema} in its place, or follows: null beside it`,
+      `The workspace follows shared schema ${actualFollows.schema}, and the file has another schema: write follows: ${actualFollows.schema} in its place, or follows: null as well`,
     );
   return {
     name: String(values.name),

@@ -31,7 +31,7 @@ export interface ActualWorkspace {
 /** A shared schema of the server. */
 export interface ActualSchema {
   readonly newest: number | null;
-  /** What publishing the document of the file would make; the newest version if it is equal to that. */
+  /** Version that the document of the file would be; the newest if it is equal to that. */
   readonly next: PublishedVersion;
 }
 
