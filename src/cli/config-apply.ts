@@ -2,10 +2,11 @@
 
 import { closeSync, fsyncSync, openSync, writeSync } from 'node:fs';
 import { resolve } from 'node:path';
-import type { Migration } from '../../admin-types/admin-api.d.ts';
+import type { Migration, Rollout } from '../../admin-types/admin-api.d.ts';
 import type { AdminClient, ApiResponse } from './admin-client.ts';
 import { type GlobalOptions, printWarnings, type WorkspaceAddress } from './command.ts';
 import { describeMigration, followMigration, hasEnded } from './commands/migration.ts';
+import { awaitRollout } from './commands/rollout.ts';
 import { LISTS } from './config-file.ts';
 import type { Step } from './config-steps.ts';
 import { migrationFailure } from './config-summary.ts';
@@ -58,11 +59,22 @@ export const describeSecret = (secret: Secret | undefined): string =>
     .join('');
 
 /** Performs one step (a migration to its end); returns the secret that it created. */
-export async function perform(client: AdminClient, step: Step, options: GlobalOptions): Promise<Secret | undefined> {
+export async function perform(
+  client: AdminClient,
+  step: Step,
+  options: GlobalOptions & { readonly allowDestructive?: boolean },
+): Promise<Secret | undefined> {
   let secret: Secret | undefined;
   for (const { method, path, query, body } of step.requests) {
     const response = await client
-      .send(method, path, { ...(query === undefined ? {} : { query }), body })
+      // Versions that a workspace skips may drop something as well.
+      .send(method, path, {
+        ...(query === undefined ? {} : { query }),
+        body:
+          step.rollout === undefined
+            ? body
+            : { ...(body as object), allowDestructive: options.allowDestructive === true },
+      })
       .catch((error) =>
         rethrowWithLines(
           error,
@@ -75,6 +87,7 @@ export async function perform(client: AdminClient, step: Step, options: GlobalOp
       await awaitMigration(client, step, response.data as Migration, options);
     if (step.migrates !== undefined && response.status === 202 && response.location !== null)
       await awaitEnd(client, step, step.migrates, response.location.split('/').at(-1) as string, options);
+    if (step.rollout !== undefined) await awaitRollout(step.rollout, response.data as Rollout, options);
     if (method === 'POST') secret = getSecret(step, response);
   }
   return secret;

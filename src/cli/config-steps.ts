@@ -15,6 +15,7 @@ import {
   type Values,
 } from './config-file.ts';
 import { isObject, type SchemaFile } from './schema-file.ts';
+import { formatQuantity } from './table.ts';
 
 export interface ActualWorkspace {
   readonly name: string;
@@ -83,6 +84,8 @@ export interface Step {
   readonly schema?: { readonly address: WorkspaceAddress; readonly file: SchemaFile };
   /** Document of a shared schema, which mistakes in the response refer to. */
   readonly file?: SchemaFile;
+  /** Shared schema (`acme/helpdesk`) whose rollout the step waits for. */
+  readonly rollout?: string;
   /** Workspace whose migration the step waits for, which the response does not have. */
   readonly migrates?: WorkspaceAddress;
 }
@@ -97,6 +100,7 @@ export function makeSteps(desired: readonly DesiredOrganization[], actual: Actua
       ...organization.workspaces.flatMap((workspace) =>
         workspaceSteps(workspace, actualOrganization?.workspaces[workspace.address.workspace]),
       ),
+      ...rolloutSteps(organization, actualOrganization),
     ];
   });
   const isRemoval = ({ change }: Step): boolean => change === 'remove';
@@ -175,6 +179,47 @@ function publishingSteps({ slug, schemas }: DesiredOrganization, actual: ActualO
     );
     const what = `version ${version} of shared schema ${name}`;
     return [{ place: slug, change: 'create', what, details, needs: [], requests, file }];
+  });
+}
+
+const MAX_NAMED = 2000;
+
+/** Returns the steps that take workspaces of the file to the newest versions of the shared schemas that they follow. */
+function rolloutSteps(
+  { slug, schemas, workspaces }: DesiredOrganization,
+  actual: ActualOrganization | undefined,
+): Step[] {
+  return Object.keys(schemas).flatMap((name): Step[] => {
+    const existing = actual?.schemas[name];
+    if (actual === undefined || existing === undefined) return [];
+    const { version, steps } = existing.next;
+    const isBehind = ({ address, follows }: DesiredWorkspace): boolean => {
+      const followed = actual.workspaces[address.workspace]?.follows;
+      // One with a version in the file is taken to that by itself.
+      if (followed?.schema !== name || followed.version >= version) return false;
+      return follows != null && follows.schema === name && follows.version === undefined;
+    };
+    const behind = workspaces.filter(isBehind).map(({ address }) => address.workspace);
+    if (behind.length === 0) return [];
+    const isDestructive = version !== existing.newest && steps.some(({ destructive }) => destructive);
+    return [
+      {
+        place: slug,
+        change: 'change',
+        what: `version ${version} of shared schema ${name} for ${formatQuantity(behind.length, 'workspace')}`,
+        details: [],
+        needs: isDestructive ? ['allowDestructive'] : [],
+        requests: [
+          {
+            method: 'POST',
+            path: `${organizationPath(slug)}/schemas/${name}/rollouts`,
+            // Of more than a request may name, all that follow are meant.
+            body: behind.length > MAX_NAMED ? { version } : { version, workspaces: behind },
+          },
+        ],
+        rollout: `${slug}/${name}`,
+      },
+    ];
   });
 }
 

@@ -63,11 +63,12 @@ acme/b        1     0         0  -
     planned.stdout,
     /~ acme\/b: shared schema\n {4}follows: \{"schema":"helpdesk"\}\n {4}create entity tickets\n {4}drop entity notes.* \(destroys data\)\n {4}needs --allow-destructive\n/,
   );
+  assert.match(planned.stdout, /~ acme: version 2 of shared schema helpdesk for 1 workspace\n/);
   assert.equal((await run('apply', 'fleet.yaml', '--allow-destructive')).code, 0);
   const followed = async (slug: string) =>
     (await server.call(`/api/admin/v1/organizations/acme/workspaces/${slug}`, { credential: ADMIN_KEY })).json.data
       .follows?.version;
-  assert.equal(await followed('b'), 2);
+  assert.deepEqual([await followed('a'), await followed('b')], [2, 2]);
 
   write('title: { type: string }', 'a: { follows: { schema: helpdesk, version: 2 } }', 'b: { follows: null }');
   await apply();

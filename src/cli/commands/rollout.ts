@@ -3,7 +3,7 @@ import type { Command } from 'commander';
 import type { MigrationError, Rollout, RolloutPlan, RolloutWorkspace } from '../../../admin-types/admin-api.d.ts';
 import type { AdminClient } from '../admin-client.ts';
 import { action, connect, examples, type GlobalOptions, isSlug, organizationPath } from '../command.ts';
-import { partFailure, runtimeFailure, usageFailure } from '../failure.ts';
+import { CommandFailure, partFailure, runtimeFailure, usageFailure } from '../failure.ts';
 import { printResult } from '../io.ts';
 import { follow, type StepState } from '../progress.ts';
 import { formatCount, formatQuantity, printable, renderPairs, renderTable } from '../table.ts';
@@ -194,8 +194,34 @@ async function watch(schema: string, options: RolloutOptions): Promise<void> {
   await watchOne(place, id, options);
 }
 
+/** Waits for the end of a rollout of `acme/helpdesk`; throws unless every workspace has the version. */
+export async function awaitRollout(
+  schema: string,
+  { id, version }: Pick<Rollout, 'id' | 'version'>,
+  options: GlobalOptions,
+): Promise<void> {
+  const { state, counts } = await followRollout(openPlace(schema, options), id, options);
+  if (state === 'succeeded') return;
+  const failed = `${formatQuantity(counts.failed, 'workspace')} failed`;
+  throw new CommandFailure(
+    runtimeFailure(`Rollout ${id} to version ${version} is ${state}: ${failed}`, { rollout: id, state, counts })
+      .failure,
+    [`See them:  wda rollout status ${schema} --id ${id}`],
+  );
+}
+
 async function watchOne(place: Place, id: number, options: GlobalOptions): Promise<void> {
-  const rollout = await follow({
+  const rollout = await followRollout(place, id, options);
+  await printRollout(place, rollout, options);
+  const { failed } = rollout.counts;
+  if (failed > 0)
+    throw partFailure(
+      `${formatQuantity(failed, 'workspace')} of rollout ${id} ${failed === 1 ? 'has' : 'have'} failed and ${failed === 1 ? 'is as it was' : 'are as they were'}`,
+    );
+}
+
+const followRollout = (place: Place, id: number, options: GlobalOptions): Promise<Rollout> =>
+  follow({
     read: () => readRollout(place, id),
     hasEnded: isStill,
     isRunning: ({ state }) => state === 'running',
@@ -208,13 +234,6 @@ async function watchOne(place: Place, id: number, options: GlobalOptions): Promi
     options,
     deadline: null,
   });
-  await printRollout(place, rollout, options);
-  const { failed } = rollout.counts;
-  if (failed > 0)
-    throw partFailure(
-      `${formatQuantity(failed, 'workspace')} of rollout ${id} ${failed === 1 ? 'has' : 'have'} failed and ${failed === 1 ? 'is as it was' : 'are as they were'}`,
-    );
-}
 
 /** Returns true for a rollout that goes on by a command alone, or not at all, and works on no workspace. */
 const isStill = ({ state, counts }: Rollout): boolean =>
