@@ -213,7 +213,7 @@ function rolloutSteps(
           {
             method: 'POST',
             path: `${organizationPath(slug)}/schemas/${name}/rollouts`,
-            // Of more than a request may name, all that follow are meant.
+            // A request names so many at most; without names it means all that follow.
             body: behind.length > MAX_NAMED ? { version } : { version, workspaces: behind },
           },
         ],
