@@ -85,7 +85,7 @@ const CONSTANTS: readonly (readonly [row: string, file: string, ...names: string
   ['rollouts at a time', 'rollouts/worker.ts', 'PARALLEL'],
   ['rollouts and plans that are kept', 'store/rollouts.ts', 'MAX_ENDED', 'MAX_PLANS'],
   ['migrations that are kept', 'store/migrations.ts', 'MAX_MIGRATIONS'],
-  ['`wait` of a schema change', 'admin-api/schema.ts', 'MAX_WAIT_SECONDS'],
+  ['`wait` of a schema change', 'admin-api/migration-wait.ts', 'MAX_WAIT_SECONDS'],
   ['requests of one `access/test`', 'admin-api/access-test.ts', 'MAX_REQUESTS'],
   ['refusals without a valid credential', 'limits/error-throttle.ts', 'PER_SECOND', 'BURST'],
   ['look-ups of unknown credentials', 'auth/bulkhead.ts', 'MAX_CONCURRENT'],
