@@ -159,7 +159,10 @@ test('related records are added and taken away with a save, and a new record has
   await page.getByRole('textbox', { name: 'name' }).fill('linked');
   await page.getByRole('combobox', { name: 'orders' }).fill('2');
   await page.getByRole('option', { name: /\b2$/ }).click();
+  const creation = page.waitForResponse((response) => response.request().method() === 'POST');
   await page.getByRole('button', { name: 'Create' }).click();
+  // The draft has the link already.
+  assert.equal((await creation).status(), 201);
   await page.getByRole('list', { name: 'orders' }).getByRole('link').waitFor();
   assert.deepEqual(await getTags(2), ['linked']);
 });
