@@ -123,8 +123,8 @@ function rejectVersion({ call }: EntityContext): void {
   if (call.conditions.ifMatch !== undefined) throw matchWithVersion();
 }
 
-const planMatching = ({ filter, max }: MatchingWrite, context: EntityContext): MatchPlan =>
-  planMatch(filter, Math.min(max, MAX_MATCHES_AT_ONCE), context.entity, context);
+const planMatching = (matching: MatchingWrite, context: EntityContext): MatchPlan =>
+  planMatch(matching, Math.min(matching.max, MAX_MATCHES_AT_ONCE), context.entity, context);
 
 /** Returns the fields whose stored values are read: those that operators change, and others to compare. */
 function getReadFields({ values, changes, copies }: Changes, { entity }: EntityContext): readonly Field[] {

@@ -4,6 +4,7 @@ import { badRequest } from '../errors.ts';
 import { type Members, readMembers } from '../request/members.ts';
 import { formatAccess, formatEntities, formatEntityList } from './descriptions.ts';
 import { resultTooLarge } from './errors.ts';
+import { deleteMatchingRecords, updateMatchingRecords } from './matching-tools.ts';
 import { buildEntityPath, buildRecordPath, encodePart, formatData } from './paths.ts';
 import type { Outcome, ToolContext } from './tool-context.ts';
 import { TOOLS, type ToolName } from './tools.ts';
@@ -73,6 +74,8 @@ const TOOL_HANDLERS: Readonly<Record<ToolName, ToolHandler>> = {
   create_record: createRecord,
   update_record: updateRecord,
   delete_record: deleteRecord,
+  update_matching_records: updateMatchingRecords,
+  delete_matching_records: deleteMatchingRecords,
   explain_access: ({ has, text }, { agentContext }) =>
     formatAccess(agentContext, has('entity') ? text('entity') : undefined),
 };

@@ -57,6 +57,13 @@ const isForAgents = (key: ParameterKey): boolean => (PARAMETERS[key] as Paramete
 const QUERY = buildArguments(getParameters('query', 'body').filter(isForAgents));
 const AGGREGATE = buildArguments(getParameters('summarize', 'body').filter(isForAgents));
 
+const MATCHING = buildArguments(['filter', 'search']);
+const max: JsonSchema = {
+  type: 'integer',
+  minimum: 1,
+  description: 'The most records that may match; with more nothing is done',
+};
+
 const DEFINITIONS = {
   list_entities: {
     title: 'List entities',
@@ -170,6 +177,36 @@ const DEFINITIONS = {
     isDestructive: true,
     properties: { entity, id, ifMatch, confirmation },
     required: ['entity', 'id'],
+  },
+  update_matching_records: {
+    title: 'Change all records that match',
+    description:
+      'Changes all records of an entity that fit a filter, or none; more than 10,000 by a job of the server, which goes on by itself. Count them first.',
+    access: 'write',
+    operation: 'updateWhere',
+    isDestructive: true,
+    properties: {
+      entity,
+      ...MATCHING,
+      set: {
+        type: 'object',
+        description:
+          'Fields with their new values, or with {"$inc": 1}, {"$append": "text"}, {"$now": true}, {"$field": "customer.name"}',
+      },
+      max,
+      confirmation,
+    },
+    required: ['entity', 'filter', 'set', 'max'],
+  },
+  delete_matching_records: {
+    title: 'Delete all records that match',
+    description:
+      'Deletes all records of an entity that fit a filter, or none, and what the schema says goes with them; more than 10,000 by a job of the server, which goes on by itself. It cannot be undone. Count them first.',
+    access: 'write',
+    operation: 'deleteWhere',
+    isDestructive: true,
+    properties: { entity, ...MATCHING, max, confirmation },
+    required: ['entity', 'filter', 'max'],
   },
   explain_access: {
     title: 'Explain access',

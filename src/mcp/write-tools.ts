@@ -31,7 +31,7 @@ const MAX_MEMBERS = 1000;
 const MAX_LINES = 40;
 const VALUE_CHARACTERS = 200;
 
-const formatValue = (value: unknown): string => {
+export const formatValue = (value: unknown): string => {
   const text = value === undefined ? 'null' : JSON.stringify(value);
   return text.length <= VALUE_CHARACTERS ? text : `${text.slice(0, VALUE_CHARACTERS)}…`;
 };
@@ -99,7 +99,7 @@ export function deleteRecord({ members, text, has }: Members, toolContext: ToolC
   });
 }
 
-function getRecord(members: Members['members'], name: string): Readonly<Record<string, unknown>> {
+export function getRecord(members: Members['members'], name: string): Readonly<Record<string, unknown>> {
   const record = members[name];
   if (!isRecord(record)) throw badRequest('INVALID_TOOL_ARGUMENTS', `${name} must be a JSON object of fields`);
   // Checked before the members are formatted.

@@ -191,6 +191,7 @@ const MATCHING = {
 };
 const SET =
   'New values and operators, as in an update, and `{"$field": path}` for the value of a field, also across to-one relations.';
+const WORDS = { type: 'string', description: 'Words that the records must also have, as `search` of a list.' };
 const MAX = {
   type: 'integer',
   minimum: 1,
@@ -269,14 +270,17 @@ export function sharedComponents(operations: ReadonlySet<OperationName>, maxBulk
       'wda.UpdateWhere': {
         required: true,
         ...json({
-          ...object({ filter: MATCHING, set: { type: 'object', minProperties: 1, description: SET }, max: MAX }),
+          ...object(
+            { filter: MATCHING, set: { type: 'object', minProperties: 1, description: SET }, max: MAX },
+            { search: WORDS },
+          ),
           additionalProperties: false,
         }),
       },
       'wda.DeleteWhere': {
         required: true,
         ...json(
-          { ...object({ filter: MATCHING, max: MAX }), additionalProperties: false },
+          { ...object({ filter: MATCHING, max: MAX }, { search: WORDS }), additionalProperties: false },
           { examples: { none: { value: { filter: { field: 'id', op: 'in', value: [] }, max: 1 } } } },
         ),
       },

@@ -185,6 +185,6 @@ export function planLinks(
       { kind: 'compare', path: [relation.to, 'id'], operator: 'notNull', values: [] },
     ],
   };
-  const match = planMatch(filter, max, through, context);
+  const match = planMatch({ filter, search: undefined }, max, through, context);
   return { match, lock: planMatchLock(match, { fields: [fromField, toField], copies: [] }, 'delete') };
 }

@@ -2,7 +2,7 @@
 import { badRequest, shorten } from '../errors.ts';
 import type { Entity, Field } from '../model/entity.ts';
 import { isWritable } from '../model/writable.ts';
-import type { FilterTree } from '../request/filter.ts';
+import type { MatchingWrite } from '../request/matching.ts';
 import { isRecord } from '../request/members.ts';
 import { splitPath } from '../request/paths.ts';
 import type { Copy, LockPlan, MatchPlan } from './bulk.ts';
@@ -10,15 +10,17 @@ import type { PlanContext } from './link.ts';
 import { type Follower, followToOne } from './ordering.ts';
 import { planFilter, shieldScan } from './predicate.ts';
 import { scan } from './scan.ts';
+import { planSearch } from './search.ts';
 
 /** Plans the search for the ids of the records that match, in their order; `max`: the most that are returned. */
 export function planMatch(
-  filter: FilterTree | undefined,
+  { filter, search }: Pick<MatchingWrite, 'filter' | 'search'>,
   max: number,
   entity: Entity,
   context: PlanContext,
 ): MatchPlan {
-  const predicate = planFilter(filter, entity, context);
+  const words = search === undefined ? undefined : planSearch(search, entity);
+  const predicate = planFilter(filter, entity, context, words);
   const target = shieldScan(scan(entity, context.principal, 'read'), predicate);
   return { kind: 'match', scan: target, predicate, max };
 }

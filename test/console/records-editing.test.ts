@@ -12,7 +12,7 @@ const notes = use(() =>
     entities: {
       notes: {
         fields: {
-          name: { type: 'string', required: true },
+          name: { type: 'string', required: true, searchable: true },
           n: { type: 'bigint' },
           d: { type: 'decimal', precision: 12, scale: 2 },
           text: { type: 'text' },
@@ -24,6 +24,7 @@ const notes = use(() =>
     },
   }),
 );
+const many = use(() => server.workspace('t/many', { entities: { notes: { fields: { name: { type: 'string' } } } } }));
 prepare(() =>
   notes.call('notes/_bulk', {
     method: 'POST',
@@ -318,4 +319,47 @@ test('offline, an edit waits and is said to; online it is saved once, also when 
   await page.locator(`[data-spot="9:${NAME}"][title=Saved]`).waitFor();
   assert.deepEqual([statuses, answered, sent.length, new Set(sent).size], [[200], [200], 2, 1]);
   assert.match(await stored(10), /"name":"once"/);
+});
+
+test('all records that match the filter and the search are changed, after the answer of a dry run', async ({
+  open,
+}) => {
+  await notes.call('notes/_update', { method: 'POST', body: { filter: { all: true }, set: { q: null }, max: 1000 } });
+  const page = await open({ key: keys.admin, path: '/t/notes/data/notes?filter=id,gt,300&search=note' });
+  await page.getByRole('checkbox', { name: /^Select the \d+ loaded records$/ }).click();
+  await page.getByRole('button', { name: /^Select all (300 records )?that match$/ }).click();
+  await page.getByRole('button', { name: 'Edit all that match' }).click();
+  await page.getByLabel('Field').selectOption('q');
+  await page.locator('.value-editor').fill('7');
+  await page.getByRole('button', { name: 'Count the records' }).click();
+  const dialog = page.getByRole('dialog', { name: 'Change all that match' });
+  await dialog.getByText('300 records would change, all or none').waitFor();
+  assert.equal(await dialog.getByLabel('At most').inputValue(), '300');
+  await dialog.getByLabel('At most').fill('299');
+  await dialog.getByRole('button', { name: 'Change 300 records' }).click();
+  await dialog.getByRole('alert').filter({ hasText: '300 records match, and max is 299' }).waitFor();
+  await dialog.getByLabel('At most').fill('300');
+  await dialog.getByRole('button', { name: 'Change 300 records' }).click();
+  await said(page, '300 records changed');
+  const { data } = (await notes.call('notes/_aggregate?select=count,min:id&filter=q,eq,7')).json;
+  assert.deepEqual(data, [{ count: 300, 'min:id': 301 }]);
+});
+
+test('more than ten thousand records are deleted by a job, whose progress is shown', async ({ open }) => {
+  await many.call('notes/_import', {
+    method: 'POST',
+    body: Array.from({ length: 10_001 }, () => '{"name":"x"}').join('\n'),
+    headers: { 'Content-Type': 'application/x-ndjson' },
+  });
+  const page = await open({ key: keys.admin, path: '/t/many/data/notes?filter=name,eq,x' });
+  await page.getByRole('checkbox', { name: /^Select the \d+ loaded records$/ }).click();
+  await page.getByRole('button', { name: /^Select all .*that match$/ }).click();
+  await page.getByRole('button', { name: 'Delete all that match' }).click();
+  const dialog = page.getByRole('dialog', { name: 'Delete all that match' });
+  await dialog.getByText('are a job of the server').waitFor();
+  await dialog.getByRole('button', { name: 'Delete 10,001 records' }).click();
+  await dialog.getByRole('progressbar', { name: /^Job \d+$/ }).waitFor();
+  await dialog.getByText('10,001 records deleted').waitFor();
+  await dialog.getByRole('button', { name: 'Done' }).click();
+  await page.getByText('0 records', { exact: true }).waitFor();
 });

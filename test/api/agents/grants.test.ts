@@ -91,8 +91,11 @@ const READS = `${DESCRIPTIONS},query_records,count_records,aggregate_records,rea
 
 test('the tools are those that some grant of the roles needs', async () => {
   for (const [roles, tools] of [
-    ['agent', `${READS},create_record,update_record,delete_record,explain_access`],
-    ['customer', `${READS},create_record,update_record,explain_access`],
+    [
+      'agent',
+      `${READS},create_record,update_record,delete_record,update_matching_records,delete_matching_records,explain_access`,
+    ],
+    ['customer', `${READS},create_record,update_record,update_matching_records,explain_access`],
     ['reader', `${READS},explain_access`],
     ['robot', `${DESCRIPTIONS},create_record,explain_access`],
     ['nobody', `${DESCRIPTIONS},explain_access`],
@@ -206,7 +209,7 @@ test('a key that acts as a role has the tools and entities of its grants', async
   const body = { name: 'worker', permissions: 'GRANTS', roles: ['customer'], claims: { company_id: 2 } };
   const made = await desk.admin('api-keys', { method: 'POST', body });
   const agent = await connectAgent(server, desk.path, made.json.data.key);
-  assert.equal(await toolsOf(agent), `${READS},create_record,update_record,explain_access`);
+  assert.equal(await toolsOf(agent), `${READS},create_record,update_record,update_matching_records,explain_access`);
   assert.match(
     await agent.text('explain_access'),
     /^You are the credential key:\S+ with the role customer in acme\/desk\.\nYou may read and write\./,

@@ -9,7 +9,13 @@ import { use, useServer } from '../../support/resources.ts';
 import type { TestServer } from '../../support/server.ts';
 import { until } from '../../support/wait-until.ts';
 
-const WRITING = ['create_record', 'update_record', 'delete_record'];
+const WRITING = [
+  'create_record',
+  'update_record',
+  'delete_record',
+  'update_matching_records',
+  'delete_matching_records',
+];
 const NOTES = {
   entities: {
     notes: {
@@ -154,6 +160,43 @@ test('a person is asked once, with the old and the new values', async () => {
   assert.match(asked[2] ?? '', new RegExp(`^Delete notes ${id} in acme/notes:\n  id: ${id}\n  title: "after"`));
   assert.equal(asked.length, 3);
   await agent.close();
+});
+
+test('all records that match are written after a person has seen their number, and no others', async () => {
+  await allow({ writes: 'confirm' });
+  const ids = [await newNote('many'), await newNote('many'), await newNote('many-2')];
+  const asked: string[] = [];
+  const agent = await connect(person('accept', asked));
+  const many = { entity: 'notes', filter: { field: 'title', op: 'eq', value: 'many' }, max: 10 };
+  const change = { ...many, set: { title: { $append: '!' }, total: 2 } };
+  assert.equal(await agent.text('update_matching_records', change), 'Changed: 2 of 2 matching records.');
+  assert.equal(
+    asked[0],
+    'Change records of notes in acme/notes:\n  filter: {"field":"title","op":"eq","value":"many"}\n  matching records: 2, of which 2 would be written\n  title: -> {"$append":"!"}\n  total: -> 2',
+  );
+  assert.match(
+    await agent.refusal('delete_matching_records', { ...many, filter: { all: true }, max: 1 }),
+    /^409 CONFLICT: \d+ records match, and max is 1/,
+  );
+  assert.match(await agent.refusal('delete_matching_records', { ...many, filter: { and: [] } }), /^400 BAD_REQUEST: /);
+  await agent.close();
+  const plainHost = await connect();
+  const loud = { ...many, filter: { field: 'title', op: 'startsWith', value: 'many' } };
+  const preview = await plainHost.text('delete_matching_records', loud);
+  assert.match(preview, /^Nothing is done yet.*matching records: 3, of which 3 would be written/s);
+  const late = await newNote('many-late');
+  const refused = await plainHost.refusal('delete_matching_records', {
+    ...loud,
+    confirmation: confirmationIn(preview),
+  });
+  assert.match(refused, /^409 CONFLICT: /);
+  await notes.call(`notes/${late}`, { method: 'DELETE' });
+  assert.equal(
+    await plainHost.text('delete_matching_records', { ...loud, confirmation: confirmationIn(preview) }),
+    'Deleted: 3 of 3 matching records.',
+  );
+  for (const id of ids) assert.equal(await titleOf(id), undefined);
+  await plainHost.close();
 });
 
 test('relations are written as ids, and shown as ids before', async () => {

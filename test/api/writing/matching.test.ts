@@ -197,6 +197,8 @@ describe('an update', () => {
     [{ filter: { all: false }, set: { other: 'x' }, max: 1 }, 'INVALID_FILTER', /^filter is malformed/],
     [{ filter: is('nme', 1), set: { other: 'x' }, max: 1 }, 'UNKNOWN_FIELD', /nme/],
     [{ filter: ALL, set: {}, max: 1 }, 'INVALID_BODY', /^set must be an object/],
+    [{ filter: ALL, search: 1, set: { other: 'x' }, max: 1 }, 'INVALID_BODY', /^search must be a text/],
+    [{ filter: ALL, search: '-x', set: { other: 'x' }, max: 1 }, 'INVALID_SEARCH', /must have a word to look for/],
     [{ filter: ALL, max: 1 }, 'INVALID_BODY', /^set must be an object/],
     [{ filter: ALL, set: { other: 'x' } }, 'INVALID_BODY', /^max must be a number/],
     [{ filter: ALL, set: { other: 'x' }, max: 0 }, 'INVALID_PARAMETER', /^max must be an integer from 1 to 1000000/],

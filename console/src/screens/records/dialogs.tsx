@@ -90,12 +90,14 @@ export interface BulkEditProps {
   readonly columns: readonly RecordColumn[];
   readonly zone: TimeZone;
   readonly count: number;
+  /** Whether the records are all that match, which are counted before they are saved. */
+  readonly isAll?: boolean;
   readonly onClose: () => void;
   readonly onSave: (name: string, value: Json) => void;
 }
 
 /** Dialog that sets one field of all selected records to one value. */
-export function BulkEditDialog({ entityRef, columns, zone, count, onClose, onSave }: BulkEditProps) {
+export function BulkEditDialog({ entityRef, columns, zone, count, isAll = false, onClose, onSave }: BulkEditProps) {
   const editable = columns.filter(({ isReadOnly }) => !isReadOnly);
   const [name, setName] = useState(editable[0]?.name ?? '');
   const [text, setText] = useState('');
@@ -104,8 +106,8 @@ export function BulkEditDialog({ entityRef, columns, zone, count, onClose, onSav
   const column = editable.find((one) => one.name === name);
   return (
     <FormDialog
-      title={`Edit ${pluralize(count, 'record')}`}
-      action={`Save ${pluralize(count, 'record')}`}
+      title={isAll ? 'Edit all that match' : `Edit ${pluralize(count, 'record')}`}
+      action={isAll ? 'Count the records' : `Save ${pluralize(count, 'record')}`}
       onClose={onClose}
       onSubmit={() => {
         if (column === undefined) return;

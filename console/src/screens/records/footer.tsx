@@ -5,14 +5,18 @@ import { isShownAtFields } from '../../api/api-error.ts';
 import { pluralize } from '../../format/amount.ts';
 import type { TimeZone } from '../../format/datetime.ts';
 import { useFocusBack } from '../../grid/use-grid.ts';
+import type { ListQuery } from '../../records/list-query.ts';
+import type { MatchingWrite } from '../../records/matching-requests.ts';
 import { fetchRecords } from '../../records/requests.ts';
 import { NOT_TRUNCATED } from '../../records/rows.ts';
 import { getId } from '../../records/value.ts';
+import { MAX_BULK } from '../../records/write-requests.ts';
 import { ErrorAlert } from '../../shell/error-alert.tsx';
 import { Icon } from '../../shell/icon.tsx';
 import { openShortcuts } from '../../shell/shortcuts.tsx';
 import { BulkEditDialog, ReviewDialog } from './dialogs.tsx';
 import { LiveSwitch } from './live-notice.tsx';
+import { MatchingDialog } from './matching-dialog.tsx';
 import type { Editing } from './use-editing.ts';
 import type { Live } from './use-live.ts';
 import type { RecordsState } from './use-records.ts';
@@ -25,13 +29,17 @@ export interface FooterProps {
   readonly selected: ReadonlySet<string>;
   readonly onDelete: () => void;
   readonly onDeselect: () => void;
+  /** Called when all records that match were changed or deleted. */
+  readonly onWritten: () => void;
 }
 
-export function Footer({ state, zone, editing, live, selected, onDelete, onDeselect }: FooterProps) {
+export function Footer({ state, zone, editing, live, selected, onDelete, onDeselect, onWritten }: FooterProps) {
   const { rows, count, mayWrite, entityRef } = state;
   const [isBulk, setBulk] = useState(false);
   const [isReview, setReview] = useState(false);
-  useFocusBack(isBulk || isReview, state.control);
+  const all = useSelectAll(state, selected);
+  const [matching, setMatching] = useState<MatchingWrite>();
+  useFocusBack(isBulk || isReview || matching !== undefined, state.control);
   const { drafts, history } = editing;
   const queued = drafts.all('queued');
   const waiting = [...queued, ...(editing.isQueueing ? drafts.all('refused') : [])];
@@ -69,18 +77,23 @@ export function Footer({ state, zone, editing, live, selected, onDelete, onDesel
         <LiveSwitch live={live} />
         {selected.size > 0 && (
           <>
-            <span>{pluralize(selected.size, 'record')} selected</span>
+            <span>{all.isSelected ? all.words : pluralize(selected.size, 'record')} selected</span>
+            {all.isOffered && (
+              <Button variant="subtle" size="compact-xs" onClick={all.select}>
+                Select {all.words}
+              </Button>
+            )}
             <Button variant="default" size="compact-xs" onClick={() => setBulk(true)}>
-              Edit selected
+              {all.isSelected ? 'Edit all that match' : 'Edit selected'}
             </Button>
             <Button
               color="red"
               variant="light"
               size="compact-xs"
-              onClick={onDelete}
+              onClick={all.isSelected ? () => setMatching({ kind: 'delete' }) : onDelete}
               leftSection={<Icon name="trash" size={13} />}
             >
-              Delete selected
+              {all.isSelected ? 'Delete all that match' : 'Delete selected'}
             </Button>
             <Button variant="subtle" size="compact-xs" onClick={onDeselect}>
               Deselect
@@ -123,8 +136,22 @@ export function Footer({ state, zone, editing, live, selected, onDelete, onDesel
           columns={state.plan.own}
           zone={zone}
           count={selected.size}
+          isAll={all.isSelected}
           onClose={() => setBulk(false)}
-          onSave={(name, value) => void saveSelected(name, value)}
+          onSave={(name, value) => {
+            if (!all.isSelected) return void saveSelected(name, value);
+            setBulk(false);
+            setMatching({ kind: 'update', set: { [name]: value } });
+          }}
+        />
+      )}
+      {matching !== undefined && (
+        <MatchingDialog
+          entityRef={entityRef}
+          matching={state.matching}
+          write={matching}
+          onClose={() => setMatching(undefined)}
+          onWritten={onWritten}
         />
       )}
       {isReview && (
@@ -148,6 +175,23 @@ export function Footer({ state, zone, editing, live, selected, onDelete, onDesel
       )}
     </>
   );
+}
+
+/**
+ * Selection of all records that match, beyond the loaded ones: offered when those are selected, and ended by another selection
+ * or another list.
+ */
+function useSelectAll({ rows, count, list }: RecordsState, selected: ReadonlySet<string>) {
+  const [chosen, setChosen] = useState<{ readonly selected: ReadonlySet<string>; readonly query: ListQuery }>();
+  const isSelected = chosen?.selected === selected && chosen.query === list.applied;
+  const loaded = selected.size === 0 ? [] : (rows?.listLoadedIds(MAX_BULK) ?? []);
+  const isMore = !count.isExact || count.rows > loaded.length;
+  return {
+    isSelected,
+    isOffered: !isSelected && isMore && loaded.length > 0 && loaded.every((id) => selected.has(id)),
+    words: count.isExact ? `all ${pluralize(count.rows, 'record')} that match` : 'all that match',
+    select: () => setChosen({ selected, query: list.applied }),
+  };
 }
 
 /** Returns whether the editor of a cell shows the whole error, as it does while its invalid value is edited. */

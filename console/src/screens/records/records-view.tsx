@@ -207,6 +207,10 @@ export function RecordsView(props: RecordsViewProps) {
           selected={selected}
           onDelete={() => setQuestion(deleting.question([...selected]))}
           onDeselect={() => setSelected(new Set())}
+          onWritten={() => {
+            setSelected(new Set());
+            state.reload();
+          }}
         />
       </ScreenFrame>
       {question !== undefined && (

@@ -10,6 +10,7 @@ import type { GridColumn } from '../../grid/grid-types.ts';
 import { useGrid } from '../../grid/use-grid.ts';
 import { findInvalidPart } from '../../records/invalid-query.ts';
 import { type ListQuery, parseListQuery, toSearch, WINDOW_SIZE } from '../../records/list-query.ts';
+import { toMatching } from '../../records/matching-requests.ts';
 import { useMayWrite } from '../../shell/permissions.ts';
 import { useAddress } from '../../shell/use-address.ts';
 import { createColumnPlan } from './column-plan.ts';
@@ -100,6 +101,7 @@ export function useRecords({ org, ws, schema, entity }: RecordsViewProps) {
     onRows,
     reload,
     mayWrite,
+    matching: useMemo(() => toMatching(schema, entity, list.applied), [schema, entity, list.applied]),
   };
 }
 
