@@ -92,8 +92,10 @@ const agentJobRefused = (): ApiError =>
 
 /** Tells a batch that this process does not hold the lease any more, or that the job was cancelled: it is undone. */
 const LEASE_LOST = new Error('the lease of a job is lost');
-/** Tells that the workspace has another name meanwhile, or is gone. */
-const WORKSPACE_GONE = new Error('the workspace of a job is not there');
+/** Tells that the workspace has another name meanwhile, is gone, or takes no writes. */
+const WORKSPACE_CLOSED = new Error('the workspace of a job takes no writes');
+// Its state may change between two looks.
+const CLOSED: readonly string[] = ['WORKSPACE_READ_ONLY', 'WORKSPACE_SUSPENDED'];
 
 export function makeWriteJobWorker(deps: WriteJobWorkerDeps): WriteJobWorker {
   const db = deps.databases.directory;
@@ -129,9 +131,10 @@ export function makeWriteJobWorker(deps: WriteJobWorkerDeps): WriteJobWorker {
   /** Lets a job wait after an error that may pass, or ends it. */
   async function stop(job: ClaimedWriteJob, error: unknown): Promise<void> {
     if (error === LEASE_LOST) return;
-    const apiError = error === WORKSPACE_GONE ? undefined : toApiError(translateStatementError(error));
+    const apiError = error === WORKSPACE_CLOSED ? undefined : toApiError(translateStatementError(error));
     const isTimedOut = apiError?.code === 'QUERY_TIMEOUT' && job.attempts + 1 >= MAX_TIMEOUTS;
-    if (apiError === undefined || (apiError.status === 503 && !isTimedOut)) {
+    const mayPass = apiError?.status === 503 || CLOSED.includes(apiError?.code ?? '');
+    if (apiError === undefined || (mayPass && !isTimedOut)) {
       const pauseMs = isEnding ? 0 : Math.min(PAUSE_MS * 2 ** job.attempts, MAX_PAUSE_MS);
       return releaseWriteJob(db, job, { pauseMs, hasFailed: true });
     }
@@ -197,7 +200,7 @@ async function writeBatch(deps: WriteJobWorkerDeps, job: ClaimedWriteJob, batch:
   const sender = parseExact(job.sender) as JobSender;
   const address = { organization: job.organization, workspace: job.workspace };
   const current = await deps.cache.get(address.organization, address.workspace);
-  if (current?.id !== job.workspaceId) throw WORKSPACE_GONE;
+  if (current?.id !== job.workspaceId || current.state !== 'active') throw WORKSPACE_CLOSED;
   const { writes, enabled } = current.agents;
   if (sender.via === 'mcp' && !(enabled && writes !== 'off')) throw agentJobRefused();
   const principal = await deps.findPrincipal(current, sender);
@@ -238,7 +241,7 @@ async function writeBatch(deps: WriteJobWorkerDeps, job: ClaimedWriteJob, batch:
 
 /** Throws where another workspace has the name meanwhile. */
 function requireSame(workspace: Workspace, { workspaceId }: ClaimedWriteJob): Workspace {
-  if (workspace.id !== workspaceId) throw WORKSPACE_GONE;
+  if (workspace.id !== workspaceId) throw WORKSPACE_CLOSED;
   return workspace;
 }
 

@@ -152,6 +152,21 @@ describe('an update of more than 10,000 records', () => {
     }
   });
 
+  test('waits while the workspace is read-only', async () => {
+    const unpark = await park();
+    const id = started(await update({ stock: { $inc: 0 } }));
+    const put = async (state: string) =>
+      assert.equal((await shop.admin('', { method: 'PUT', body: { state } })).status, 200);
+    await put('readOnly');
+    await unpark();
+    await until('the job waits', async () => {
+      const [row] = await query(`select attempts from wda.write_job where id = ${id} and lease is null`);
+      return Number(row?.attempts) > 0;
+    });
+    await put('active');
+    assert.deepEqual((await ended(id)).state, 'succeeded');
+  });
+
   test('can be cancelled, and leaves records alone that match no more when their turn comes', async () => {
     const unpark = await park();
     const cancelled = started(await update({ other: 1 }));
