@@ -131,7 +131,8 @@ function changeOver({ formerId, id, slug, temporary, keptSlug }: Change): readon
   const moveRows = (table: string, hasEntities: boolean): Fragment =>
     sql`update wda.${ident(table)} t set workspace_id = ${id}${hasEntities ? sql`, entities = ${entities}` : sql``} where t.workspace_id = ${formerId}`;
   return [
-    sql`update wda.workspace set slug = ${keptSlug} where id = ${formerId}`,
+    // Kept as it was: no rollout changes it any more.
+    sql`update wda.workspace set slug = ${keptSlug}, shared_schema_id = null, shared_schema_version = null where id = ${formerId}`,
     sql`update wda.workspace w set slug = ${slug}, name = f.name, cors_origins = f.cors_origins, state = f.state
 from wda.workspace f where w.id = ${id} and f.id = ${formerId}`,
     sql`delete from wda.slug_holder where workspace_id = ${id} and slug = ${temporary}`,

@@ -78,6 +78,9 @@ test('shared schemas and followers survive a backup of the instance, and go on f
   const followed = async (path: string): Promise<Json> => (await admin(server, 'GET', path)).follows;
   await restore(server, workspace, '?as=acme/again');
   assert.deepEqual(await followed(`${WORKSPACES}/again`), { schema: 'helpdesk', version: 1 });
+  const { replaced } = await restore(server, workspace, '?replace=acme/again');
+  assert.deepEqual(await followed(`${WORKSPACES}/again`), { schema: 'helpdesk', version: 1 });
+  assert.equal(await followed(`${WORKSPACES}/${replaced.slug}`), undefined);
   await restore(server, workspace, '?as=elsewhere/again');
   assert.equal(await followed('/organizations/elsewhere/workspaces/again'), undefined);
   await admin(server, 'POST', `${WORKSPACES}/shop/copy`, { slug: 'staging' });
