@@ -35,6 +35,7 @@ import { loadOperatorHash } from './store/credentials.ts';
 import { removeRolloutPlans } from './store/rollouts.ts';
 import { makeTextOrder } from './store/text-order.ts';
 import { makeTimelineWatch } from './store/timeline.ts';
+import { measureDays } from './store/usage.ts';
 import { makeWorkspaceUpgrades } from './store/workspace-files.ts';
 import { ONE_DATABASE } from './topology/topology.ts';
 
@@ -54,6 +55,8 @@ export interface App {
 
 const SWEEP_MS = 5000;
 const FLUSH_MS = 5000;
+const USAGE_FLUSH_MS = 2000;
+const USAGE_MEASURE_MS = 60_000;
 const OPERATOR_MS = 1000;
 const TIMELINE_MS = 2000;
 const ACTIVITY_SWEEP_MS = 600_000;
@@ -165,7 +168,7 @@ export function makeApp(config: Config, connection: Route, observer: Observer): 
         ),
       ]);
       await Promise.all([outbound.close(), services.webhooks.client.close()]);
-      for (const { flush } of [authenticator, sessions]) await flush().catch(() => undefined);
+      for (const { flush } of [authenticator, sessions, services.quotas]) await flush().catch(() => undefined);
       await registry.leave();
       await registry.close();
       await Promise.all([stopped, services.stopTotals()]);
@@ -196,7 +199,7 @@ const makeOperatorKeyWatch = ({ adminKey }: Config, { databases }: Services, { r
 /** Jobs that remove what workspaces keep for a time. */
 const buildSweepJobs = (
   config: Config,
-  { databases, keys, retention, webhooks, records, rollouts }: Services,
+  { databases, keys, retention, webhooks, records, rollouts, quotas }: Services,
 ): readonly Job[] => [
   { name: 'remove-idempotency-keys', scope: 'process', everyMs: keys.pauseMs, run: keys.sweep },
   { name: 'remove-changes', scope: 'process', everyMs: retention.pauseMs, run: retention.sweep },
@@ -210,6 +213,14 @@ const buildSweepJobs = (
     run: (session) => removeActivity(session, config.activityDays),
   },
   ...buildRolloutJobs(databases.directory, rollouts),
+  { name: 'note-requests', scope: 'process', everyMs: USAGE_FLUSH_MS, run: quotas.flush },
+  {
+    name: 'measure-usage',
+    scope: 'installation',
+    everyMs: USAGE_MEASURE_MS,
+    db: databases.directory,
+    run: (session) => measureDays(session, databases),
+  },
 ];
 
 // A process looks at once for a job of its own requests; the pause is that for jobs whose process has ended.
@@ -329,6 +340,7 @@ function buildMounts(
         settings: listSettings(config),
       },
       backups: services.backups,
+      usage: { measure: services.quotas.measure, findWorkspace: services.cache.get },
       cluster: services.cluster,
       executeAs: records.executeAs,
       maxResponseBytes,

@@ -8,6 +8,7 @@ export const ERROR_CODES = {
   FORBIDDEN: 403,
   WORKSPACE_SUSPENDED: 403,
   WORKSPACE_READ_ONLY: 403,
+  QUOTA_EXCEEDED: 403,
   NOT_FOUND: 404,
   METHOD_NOT_ALLOWED: 405,
   CONFLICT: 409,
@@ -132,6 +133,10 @@ export const REASONS = {
   },
   WORKSPACE_SUSPENDED: { WORKSPACE_SUSPENDED: 'the operator has suspended the workspace: nothing is read or written' },
   WORKSPACE_READ_ONLY: { WORKSPACE_READ_ONLY: 'the operator has made the workspace read-only: nothing is written' },
+  QUOTA_EXCEEDED: {
+    MAX_RECORDS: 'the request would give the workspace more records than its limit `maxRecords`',
+    MAX_BYTES: 'the workspace takes as many bytes as its limit `maxBytes`, or an import more',
+  },
   NOT_FOUND: {
     PATH_NOT_FOUND: 'there is nothing at this path',
     UNKNOWN_OPERATION: 'there is no operation of this name',
@@ -216,6 +221,7 @@ export const REASONS = {
   UNSUPPORTED_MEDIA_TYPE: { UNSUPPORTED_MEDIA_TYPE: 'the body has another media type than the operation needs' },
   RATE_LIMITED: {
     RATE_LIMITED: 'the credential sends too many requests',
+    WORKSPACE_RATE_LIMITED: 'the workspace gets more requests than its limit `maxRequestsPerMinute`',
     TOO_MANY_KEYS: 'the workspace has as many idempotency keys as it may have',
   },
   INTERNAL_ERROR: { INTERNAL_ERROR: 'a mistake of the server' },

@@ -92,6 +92,26 @@ export const rateLimited = (seconds: number): ApiError =>
     headers: { 'Retry-After': String(seconds) },
   });
 
+/** Refuses a request of a workspace that may have `perMinute` requests each minute. */
+export const workspaceRateLimited = (seconds: number, perMinute: number): ApiError =>
+  new ApiError(
+    'WORKSPACE_RATE_LIMITED',
+    `The workspace may have ${perMinute} requests a minute (maxRequestsPerMinute); retry after ${seconds} seconds`,
+    { members: { retryAfterSeconds: seconds }, headers: { 'Retry-After': String(seconds) } },
+  );
+
+/** Refuses what adds records. `used`: how much of the limit there is. */
+export const quotaExceeded = (name: 'maxRecords' | 'maxBytes', limit: number, used: number): ApiError =>
+  name === 'maxRecords'
+    ? new ApiError(
+        'MAX_RECORDS',
+        `The workspace may have ${limit} records (maxRecords) and has ${used}: nothing was added. Delete some, or ask the operator of the server for more`,
+      )
+    : new ApiError(
+        'MAX_BYTES',
+        `The workspace may take ${limit} bytes (maxBytes) and takes ${used}: nothing was added. Ask the operator of the server for more; what is deleted counts until the database has removed it`,
+      );
+
 /* ---- credentials and permissions ---- */
 
 /** 401 with the challenge of RFC 6750 section 3; `error` only when a credential was presented. */

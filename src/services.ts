@@ -12,6 +12,7 @@ import { type BackupLimits, makeBackups } from './backup/backup.ts';
 import { makeSchedule } from './backup/schedule.ts';
 import type { Coordinator, CoordinatorOptions } from './citus/citus.ts';
 import type { Config } from './config.ts';
+import { makeQuotas } from './data-api/quotas.ts';
 import { type DataApi, makeDataApi } from './data-api/router.ts';
 import { buildRoute, formatAddress, type Routes } from './database/connection-url.ts';
 import { type Database, getDatabaseMetrics, makeDatabase } from './database/pool.ts';
@@ -52,7 +53,7 @@ import { getWorkspaceMetrics, makeWorkspaceCache } from './store/workspace-cache
 import { makeLoadChangedWorkspaces } from './store/workspaces.ts';
 import { coordinatesNodes, ONE_DATABASE, type Topology } from './topology/topology.ts';
 import { makeWebhookSending } from './webhooks/sending.ts';
-import { makeServerRateLimit } from './workers/rate-limit.ts';
+import { makeServerRateLimit, makeServerWorkspaceRateLimit } from './workers/rate-limit.ts';
 import { numberingMetrics } from './workspace-schema/change-numbering.ts';
 import { makeChangeRetention } from './workspace-schema/change-retention.ts';
 import { makeIdempotencyKeys } from './workspace-schema/idempotency-keys.ts';
@@ -136,7 +137,8 @@ export function makeServices(config: Config, routes: Routes, { log }: Observer, 
   const { keys, retention } = makeSweptTables(config, db, log);
   const agents = makeAgentHandler(config, db, log, logError);
   const feedSecret = makeSecret(db, 'feed_secret');
-  const apiDeps = { keys, totals, config, databases, cache, authenticator, rateLimit, agents, feedSecret };
+  const quotas = makeServerQuotas(databases, totals);
+  const apiDeps = { keys, totals, quotas, config, databases, cache, authenticator, rateLimit, agents, feedSecret };
   const lookups = makeServerLookups(config, db, registry, now);
   const findPrincipal = makeServerPrincipals(db, readiness);
   const tokenUrl = config.publicUrl + TOKEN_PATH;
@@ -148,13 +150,11 @@ export function makeServices(config: Config, routes: Routes, { log }: Observer, 
     ...rollouts.metrics,
     ...getDatabaseMetrics(db, () => topology.coordinator()?.databases() ?? []),
     ...getWorkspaceMetrics(cache),
-    ...buildCredentialMetrics(authenticator),
-    ...buildThrottleMetrics(errorThrottle),
-    ...buildAnswerMetrics(answerBudget),
-    ...buildKeySetMetrics(keySets),
+    ...buildAccessMetrics(authenticator, errorThrottle, answerBudget, keySets),
     ...migrationMetrics(runner),
     ...keys.getMetrics(),
     ...records.metrics,
+    ...quotas.metrics,
     ...retention.getMetrics(),
     ...numberingMetrics,
   ];
@@ -171,6 +171,7 @@ export function makeServices(config: Config, routes: Routes, { log }: Observer, 
     registry,
     changed,
     rateLimit,
+    quotas,
     totals,
     keys,
     retention,
@@ -187,6 +188,22 @@ export function makeServices(config: Config, routes: Routes, { log }: Observer, 
     figures: metrics,
   };
 }
+
+/** Limits of workspaces, which count what they add and ask for. */
+const makeServerQuotas = (databases: Databases, { maintain: keepTotal }: Pick<Totals, 'maintain'>) =>
+  makeQuotas({ databases, keepTotal, rateLimit: makeServerWorkspaceRateLimit(), now: () => performance.now() });
+
+const buildAccessMetrics = (
+  authenticator: Parameters<typeof buildCredentialMetrics>[0],
+  errorThrottle: Parameters<typeof buildThrottleMetrics>[0],
+  answerBudget: Parameters<typeof buildAnswerMetrics>[0],
+  keySets: Parameters<typeof buildKeySetMetrics>[0],
+) => [
+  ...buildCredentialMetrics(authenticator),
+  ...buildThrottleMetrics(errorThrottle),
+  ...buildAnswerMetrics(answerBudget),
+  ...buildKeySetMetrics(keySets),
+];
 
 /** Tables of workspaces whose rows have their time. */
 function makeSweptTables(config: Config, db: Database, { warn: report }: Observer['log']) {

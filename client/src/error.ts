@@ -9,6 +9,7 @@ export type ErrorCode =
   | 'FORBIDDEN'
   | 'WORKSPACE_SUSPENDED'
   | 'WORKSPACE_READ_ONLY'
+  | 'QUOTA_EXCEEDED'
   | 'NOT_FOUND'
   | 'METHOD_NOT_ALLOWED'
   | 'CONFLICT'

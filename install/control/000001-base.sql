@@ -8,6 +8,8 @@ create table wda.organization (
   id bigint generated always as identity primary key,
   slug text collate "C" not null constraint organization_slug unique,
   name text not null,
+  -- Limits of its workspaces that have none of their own, by name; what is missing is not limited.
+  limits jsonb not null default '{}' constraint organization_limits check (jsonb_typeof(limits) = 'object'),
   created_at timestamptz(3) not null default now()
 );
 

@@ -60,6 +60,8 @@ create table wda.workspace (
   -- Part of the versions of records: raised when a move to another node starts and when it has ended, so it is odd while
   -- the workspace moves.
   moves int4 not null default 0,
+  -- Limits of the workspace, by name; what is missing is that of the organization.
+  limits jsonb not null default '{}' constraint workspace_limits check (jsonb_typeof(limits) = 'object'),
   -- Origins whose pages may use the workspace, a list of texts; null for those of the server.
   cors_origins json constraint workspace_cors_origins check (json_typeof(cors_origins) = 'array'),
   -- Whether the data API reads and writes, only reads, or does neither.
@@ -78,6 +80,21 @@ create index workspace_shared_schema on wda.workspace (shared_schema_id, slug) w
 
 -- Workspaces whose names in PostgreSQL differ from the document: few, and selected every 5 s.
 create index workspace_names on wda.workspace (id) where names <> '{"tables": {}, "columns": {}}';
+
+-- Use of workspaces by day (UTC): requests as processes add them, and the size when it was measured last. `measured_requests`:
+-- the number of requests by then, so that only workspaces in use are measured again.
+create table wda.usage_day (
+  workspace_id bigint not null constraint usage_day_workspace references wda.workspace (id) on delete cascade,
+  day date not null,
+  requests bigint not null default 0,
+  records bigint,
+  bytes bigint,
+  measured_requests bigint,
+  measured_at timestamptz(3),
+  primary key (workspace_id, day)
+);
+
+create index usage_day_day on wda.usage_day (day);
 
 -- Only the SHA-256 of a key is stored; revoking deletes the row. `entities`: ids of the entities that it may access; null
 -- for all.
@@ -486,10 +503,10 @@ create trigger renew_version_at_insert before insert on wda.workspace
 -- The database raises the version, so that no statement can forget it: by every change of a row that the snapshot of the
 -- workspace or a cached decision on a credential was built from. The name is in no snapshot, but costs nothing.
 create trigger renew_version
-  before update of version, organization_id, slug, name, database_schema, document, names, gates, entity_ids, epoch, moves, cors_origins, state
+  before update of version, organization_id, slug, name, database_schema, document, names, gates, entity_ids, epoch, moves, cors_origins, state, limits
   on wda.workspace for each row execute function wda.renew_version();
 
--- A snapshot contains the slug of its organization.
+-- A snapshot contains the slug of its organization, and its limits.
 create function wda.renew_versions_of_organization() returns trigger
 language plpgsql set search_path = pg_catalog, pg_temp as $$
 begin
@@ -497,7 +514,7 @@ begin
   return null;
 end $$;
 
-create trigger renew_versions after update of slug, name on wda.organization
+create trigger renew_versions after update of slug, name, limits on wda.organization
   for each row execute function wda.renew_versions_of_organization();
 
 -- For rows that belong to a workspace. When the workspace itself is deleted, with these rows, there is no row to update.

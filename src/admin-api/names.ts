@@ -11,10 +11,6 @@ export const Slug = Type.String({
   examples: ['acme'],
 });
 export const DisplayName = Type.String({ minLength: 1, maxLength: 200, description: 'Its name for people.' });
-export const Renaming = objectShape(
-  { slug: Type.Optional(Slug), name: Type.Optional(DisplayName) },
-  { title: 'Renaming', description: 'Members that are left out keep their values.' },
-);
 
 /** Shape of the permissions of keys and OAuth clients. */
 export const KeyPermissions = Type.Unsafe<AnyPermissions>({

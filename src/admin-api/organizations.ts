@@ -10,7 +10,8 @@ import {
 } from '../store/organizations.ts';
 import { noOrganization, requireValue } from './access.ts';
 import { body } from './body.ts';
-import { DisplayName, Renaming, Slug } from './names.ts';
+import { LimitChangeShape, StoredLimitsShape, showLimits } from './limits.ts';
+import { DisplayName, Slug } from './names.ts';
 import { PAGE } from './query.ts';
 import {
   data,
@@ -27,9 +28,20 @@ import {
 } from './response.ts';
 import { type AdminRoute, type AdminServices, ORGANIZATION, organizationLocation, routeMaker } from './route.ts';
 
-const NewOrganization = objectShape({ slug: Slug, name: Type.Optional(DisplayName) }, { title: 'NewOrganization' });
+const NewOrganization = objectShape(
+  { slug: Slug, name: Type.Optional(DisplayName), limits: Type.Optional(LimitChangeShape) },
+  { title: 'NewOrganization' },
+);
+const Change = objectShape(
+  { slug: Type.Optional(Slug), name: Type.Optional(DisplayName), limits: Type.Optional(LimitChangeShape) },
+  {
+    title: 'OrganizationChange',
+    description:
+      'Members that are left out keep their values. `limits`: those of workspaces that have none of their own.',
+  },
+);
 const OrganizationResponse = objectShape(
-  { id: Id, slug: Slug, name: Type.String(), createdAt: Time },
+  { id: Id, slug: Slug, name: Type.String(), createdAt: Time, limits: Type.Optional(StoredLimitsShape) },
   { title: 'Organization' },
 );
 
@@ -65,10 +77,10 @@ export function organizationRoutes(services: AdminServices): AdminRoute[] {
       body: body(NewOrganization),
       example: { slug: 'globex', name: 'Globex Corporation' },
       responses: { 201: data(OrganizationResponse) },
-      async handle({ body: { slug, name = slug }, audit }) {
+      async handle({ body: { slug, name = slug, limits }, audit }) {
         const organization = await audit.change(
-          (session) => createOrganization(session, { slug, name }),
-          () => ({ organization: slug, subject: slug, details: { name } }),
+          (session) => createOrganization(session, { slug, name, limits }),
+          () => ({ organization: slug, subject: slug, details: { name, ...(limits && { limits }) } }),
         );
         return respondCreated(toResponse(organization), organizationLocation(slug));
       },
@@ -91,16 +103,16 @@ export function organizationRoutes(services: AdminServices): AdminRoute[] {
       access: 'operator',
       changes: 'named',
       activity: 'written',
-      summary: 'Renames an organization',
+      summary: 'Renames an organization, or changes the limits of its workspaces',
       description: 'With another slug its workspaces answer at other URLs, from this answer on.',
       errors: { CONFLICT: SLUG_IN_USE },
-      body: body(Renaming),
+      body: body(Change),
       example: { name: 'Acme Incorporated' },
       responses: { 200: data(OrganizationResponse) },
-      async handle({ organization: { slug }, body: renaming, changed, audit }) {
+      async handle({ organization: { slug }, body: change, changed, audit }) {
         const result = await audit.change(
-          (session) => requireValue(updateOrganization(session, slug, renaming), () => noOrganization(slug)),
-          () => ({ subject: slug, details: renaming }),
+          (session) => requireValue(updateOrganization(session, slug, change), () => noOrganization(slug)),
+          () => ({ subject: slug, details: change }),
         );
         changed(...result.workspaceIds);
         return respondData(toResponse(result.organization));
@@ -131,6 +143,6 @@ export function organizationRoutes(services: AdminServices): AdminRoute[] {
   ];
 }
 
-function toResponse({ id, slug, name, createdAt }: Organization): Static<typeof OrganizationResponse> {
-  return { id: Number(id), slug, name, createdAt: formatTime(createdAt) };
+function toResponse({ id, slug, name, createdAt, limits }: Organization): Static<typeof OrganizationResponse> {
+  return { id: Number(id), slug, name, createdAt: formatTime(createdAt), ...showLimits(limits) };
 }

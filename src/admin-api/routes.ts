@@ -9,6 +9,7 @@ import { type BackupServices, backupRoutes } from './backup.ts';
 import { type ChangeServices, changeRoutes } from './changes.ts';
 import { type ClusterServices, clusterRoutes } from './cluster.ts';
 import { type IdentityProviderServices, identityProviderRoutes } from './identity-provider.ts';
+import { type UsageServices, usageRoutes } from './limits.ts';
 import { migrationRoutes } from './migrations.ts';
 import {
   type OAuthClientMaker,
@@ -46,6 +47,7 @@ export function adminRoutes(
     ServerServices &
     SessionListServices &
     SigningKeyServices &
+    UsageServices &
     WebhookServices,
   runner: Runner,
 ): AdminRoute[] {
@@ -58,6 +60,7 @@ export function adminRoutes(
     ...workspaceCopyRoutes(services),
     ...sharedSchemaRoutes(services, runner),
     ...statisticsRoutes(services),
+    ...usageRoutes(services),
     ...schemaRoutes(services, runner),
     ...rolloutRoutes(services),
     ...migrationRoutes(services, runner),

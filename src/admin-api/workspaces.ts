@@ -20,6 +20,7 @@ import { refinedBody } from './body.ts';
 import { MIGRATION_RUNS } from './describe.ts';
 import { FollowShape, FollowsShape, follow, requireFollowable, requireFollowRight, showFollows } from './following.ts';
 import { type IdentityProviderServices, listWarnings, providerChanges } from './identity-provider.ts';
+import { LimitChangeShape, StoredLimitsShape, showLimits } from './limits.ts';
 import { DESTRUCTIVE, WAIT } from './migration-wait.ts';
 import { DisplayName, Slug } from './names.ts';
 import { CREATED_PARTS, describeParts, NEW_PARTS, parseParts, parsePartsAlone, storeParts } from './new-workspace.ts';
@@ -87,6 +88,7 @@ const Change = objectShape(
       }),
     ),
     state: Type.Optional(State),
+    limits: Type.Optional(LimitChangeShape),
     corsOrigins: Type.Optional(
       Type.Unsafe<readonly string[] | null>({
         type: ['array', 'null'],
@@ -109,6 +111,7 @@ const MEMBERS = {
   name: Type.String(),
   createdAt: Time,
   state: State,
+  limits: Type.Optional(StoredLimitsShape),
   corsOrigins: Type.Optional(Type.Unsafe<readonly string[]>({ type: 'array', ...CorsOrigins })),
   follows: Type.Optional(FollowsShape),
 };
@@ -292,9 +295,10 @@ function resourceRoutes(services: AdminServices, runner: Runner): AdminRoute[] {
       access: 'workspace',
       changes: 'workspace',
       activity: 'written',
-      summary: 'Renames a workspace, suspends it, changes the origins of its pages, or lets it follow a shared schema',
+      summary:
+        'Renames a workspace, suspends it, changes its limits or the origins of its pages, or lets it follow a shared schema',
       description:
-        'With another slug it answers at other URLs, from this answer on; with `redirectDays` the former ones redirect to them. An owner gets no slug that another workspace has or had, and no other state: that is 403. With `follows`, which stands alone, a migration makes the difference to the version by names, or, of the schema that it follows already, with all renames: 202 while it runs.',
+        'With another slug it answers at other URLs, from this answer on; with `redirectDays` the former ones redirect to them. An owner gets no slug that another workspace has or had, and no other state or limits: that is 403. With `follows`, which stands alone, a migration makes the difference to the version by names, or, of the schema that it follows already, with all renames: 202 while it runs.',
       query: { allowDestructive: DESTRUCTIVE, wait: WAIT },
       errors: {
         CONFLICT:
@@ -320,6 +324,7 @@ function resourceRoutes(services: AdminServices, runner: Runner): AdminRoute[] {
         const { follows } = change;
         if (change.redirectDays !== undefined && change.slug === slug) throw slugUnchanged();
         if (change.state !== undefined && principal.kind !== 'operator') throw stateForbidden();
+        if (change.limits !== undefined && principal.kind !== 'operator') throw limitsForbidden();
         if (follows !== undefined) requireFollowRight(principal.kind);
         if (follows) {
           const request = { ...query, workspace: current, follows, audit };
@@ -395,6 +400,9 @@ const slugUnchanged = (): Error =>
 const stateForbidden = (): Error =>
   forbidden('OPERATOR_REQUIRED', 'Only the operator may change the state of a workspace: leave state out');
 
+const limitsForbidden = (): Error =>
+  forbidden('OPERATOR_REQUIRED', 'Only the operator may change the limits of a workspace: leave limits out');
+
 const tooLargeToMeasure = (): Error =>
   badRequest('INVALID_PARAMETER', `size must be at most ${MAX_MEASURED} together with statistics=true`);
 
@@ -440,8 +448,9 @@ function checkOrigin(text: string, report: Report, path: Path): void {
 }
 
 export function toResponse(workspace: WorkspaceSummary): Static<typeof WorkspaceResponse> {
-  const { id, organization, slug, name, createdAt, state, corsOrigins, follows } = workspace;
+  const { id, organization, slug, name, createdAt, state, limits, corsOrigins, follows } = workspace;
   const more = {
+    ...showLimits(limits),
     ...(corsOrigins === null ? {} : { corsOrigins }),
     ...(follows === null ? {} : { follows: showFollows(follows) }),
   };

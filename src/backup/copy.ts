@@ -3,6 +3,7 @@
 import manifest from '../../package.json' with { type: 'json' };
 import type { NodeStatus, RequestSignal } from '../database/executor.ts';
 import type { Session } from '../database/pool.ts';
+import type { StoredLimits } from '../model/limits.ts';
 import { makeNameConflict } from '../store/control-error.ts';
 import type { Databases } from '../store/databases.ts';
 import { cutWhenUnavailable } from '../topology/unavailable.ts';
@@ -54,6 +55,7 @@ export function copyWorkspace(
         createdAt,
         state: 'active',
         follows: null,
+        limits: {},
       });
       return db.transaction(
         (session) =>
@@ -83,7 +85,10 @@ export function copyWorkspace(
 async function* selectPieces(
   pieces: AsyncIterable<Piece>,
   withoutRecords: boolean,
-  changes: Readonly<Record<'name' | 'createdAt' | 'state', string>> & { readonly follows: null },
+  changes: Readonly<Record<'name' | 'createdAt' | 'state', string>> & {
+    readonly follows: null;
+    readonly limits: StoredLimits;
+  },
 ): AsyncGenerator<Piece> {
   let isCopied = false;
   for await (const piece of pieces) {

@@ -7,6 +7,7 @@ import { hasFiles } from '../database/install.ts';
 import type { Database, Session, Transaction, TransactionOptions } from '../database/pool.ts';
 import { executeEach } from '../database/transaction.ts';
 import { notFound, serviceUnavailable } from '../errors.ts';
+import type { StoredLimits } from '../model/limits.ts';
 import type { PhysicalNames } from '../model/physical-name.ts';
 import type { WorkspaceState } from '../model/workspace.ts';
 import { buildTables, type Table } from '../schema/tables.ts';
@@ -127,14 +128,15 @@ interface WorkspaceRow {
   readonly corsOrigins: readonly string[] | null;
   readonly state: WorkspaceState;
   readonly follows: Follows | null;
+  readonly limits: StoredLimits;
   readonly document: string;
   readonly names: PhysicalNames;
 }
 
 /** Yields the pieces in the order of a restore. */
 export async function* dumpPieces(session: Session, backend: Backend, target: BackupTarget): AsyncGenerator<Piece> {
-  const organizations = await session.query<{ slug: string; name: string; createdAt: Date }>(
-    toQuery(sql`select o.slug, o.name, o.created_at as "createdAt" from wda.organization o
+  const organizations = await session.query<{ slug: string; name: string; createdAt: Date; limits: StoredLimits }>(
+    toQuery(sql`select o.slug, o.name, o.created_at as "createdAt", o.limits from wda.organization o
 where ${target === null ? sql`true` : sql`o.id = (select w.organization_id from wda.workspace w where ${buildTargetFilter(target)})`} order by o.id`),
   );
   for (const organization of organizations) yield { entry: { kind: 'organization', ...organization } };
@@ -144,7 +146,7 @@ where ${target === null ? sql`true` : sql`o.id = (select w.organization_id from 
   for (let after = '0'; ; count++) {
     const [workspace] = await session.query<WorkspaceRow>(
       toQuery(sql`select w.id, o.slug as organization, w.slug, w.name, w.database_schema as schema, w.created_at as "createdAt",
-  w.cors_origins as "corsOrigins", w.state, ${FOLLOWS}, w.document::text as document, w.names from ${WORKSPACES} where w.id > ${after}::bigint and ${buildTargetFilter(target)} order by w.id limit 1`),
+  w.cors_origins as "corsOrigins", w.state, w.limits, ${FOLLOWS}, w.document::text as document, w.names from ${WORKSPACES} where w.id > ${after}::bigint and ${buildTargetFilter(target)} order by w.id limit 1`),
     );
     if (workspace === undefined) break;
     after = workspace.id;
@@ -183,9 +185,9 @@ function* dumpText(text: string): Generator<Piece> {
 }
 
 async function* dumpWorkspace(session: Session, backend: Backend, workspace: WorkspaceRow): AsyncGenerator<Piece> {
-  const { id, organization, slug, name, schema, createdAt, corsOrigins, state, document, names } = workspace;
+  const { id, organization, slug, name, schema, createdAt, corsOrigins, state, limits, document, names } = workspace;
   const follows = workspace.follows && { schema: workspace.follows.schema, version: workspace.follows.version };
-  yield { entry: { kind: 'workspace', organization, slug, name, createdAt, corsOrigins, state, follows } };
+  yield { entry: { kind: 'workspace', organization, slug, name, createdAt, corsOrigins, state, limits, follows } };
   const { entities } = parseDocument(document);
   const hasHistory = await hasFiles(session, 'changes', schema);
   yield* dumpText(document);

@@ -133,7 +133,7 @@ function changeOver({ formerId, id, slug, temporary, keptSlug }: Change): readon
   return [
     // Kept as it was: no rollout changes it any more.
     sql`update wda.workspace set slug = ${keptSlug}, shared_schema_id = null, shared_schema_version = null where id = ${formerId}`,
-    sql`update wda.workspace w set slug = ${slug}, name = f.name, cors_origins = f.cors_origins, state = f.state
+    sql`update wda.workspace w set slug = ${slug}, name = f.name, cors_origins = f.cors_origins, state = f.state, limits = f.limits
 from wda.workspace f where w.id = ${id} and f.id = ${formerId}`,
     sql`delete from wda.slug_holder where workspace_id = ${id} and slug = ${temporary}`,
     // Former slugs lead to the workspace that has the present one.

@@ -8,6 +8,7 @@ import { hasFiles } from '../database/install.ts';
 import type { Session } from '../database/pool.ts';
 import { createEmptyWorkspace, type EmptyWorkspace } from '../migrations/workspace.ts';
 import { parseExact } from '../model/exact-json.ts';
+import { isStoredLimits, type StoredLimits } from '../model/limits.ts';
 import { isOriginList } from '../model/origin.ts';
 import { WORKSPACE_STATES, type WorkspaceState } from '../model/workspace.ts';
 import { parseSchemaDocument } from '../schema/document.ts';
@@ -143,6 +144,13 @@ function getCorsOrigins(entry: Entry): readonly string[] | null {
   return corsOrigins;
 }
 
+/** Returns the limits of a workspace or an organization; a backup of an older version has none. */
+function getLimits(entry: Entry): StoredLimits {
+  const { limits = {} } = entry;
+  if (!isStoredLimits(limits)) throw makeInvalidError(entry, 'limits');
+  return limits;
+}
+
 /** Returns the state of a workspace; a backup of an older version has none. */
 function getState(entry: Entry): WorkspaceState {
   const { state = 'active' } = entry;
@@ -160,7 +168,8 @@ async function ensureOrganization(session: Session, entry: Entry, as: Address | 
   const slug = as?.organization ?? original;
   const organizations = await session.query(toQuery(sql`select from wda.organization where slug = ${slug}`));
   if (organizations.length > 0) return;
-  await createOrganization(session, { slug, name: slug === original ? originalName : slug });
+  const limits = getLimits(entry);
+  await createOrganization(session, slug === original ? { slug, name: originalName, limits } : { slug, name: slug });
   if (slug !== original) return;
   await session.query(
     toQuery(sql`update wda.organization set created_at = ${createdAt}::timestamptz where slug = ${slug}`),
@@ -175,7 +184,7 @@ async function startWorkspace(
 ): Promise<Current> {
   const original = { organization: getSlug(entry, 'organization'), slug: getSlug(entry, 'slug') };
   const [name, createdAt, address] = [getName(entry), getTime(entry, 'createdAt'), as ?? original];
-  const [origins, state] = [getCorsOrigins(entry), getState(entry)];
+  const [origins, state, limits] = [getCorsOrigins(entry), getState(entry), getLimits(entry)];
   const parsed = parseSchemaDocument(parseDocumentText(text));
   if (!parsed.ok) throw backupDamaged(`its schema document is not valid (${parsed.details[0]?.message ?? ''})`);
   const { document } = parsed;
@@ -188,7 +197,8 @@ where o.slug = ${address.organization} and w.slug = ${address.slug}`),
   if (emptyWorkspace === undefined) throw backupDamaged(`it has no organization ${address.organization}`);
   await session.query(
     toQuery(
-      sql`update wda.workspace set created_at = ${createdAt}::timestamptz, cors_origins = ${origins === null ? null : JSON.stringify(origins)}::json, state = ${state}
+      sql`update wda.workspace set created_at = ${createdAt}::timestamptz, cors_origins = ${origins === null ? null : JSON.stringify(origins)}::json, state = ${state},
+  limits = ${JSON.stringify(limits)}::jsonb
 where id = ${emptyWorkspace.workspace.id}`,
     ),
   );

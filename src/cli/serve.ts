@@ -16,7 +16,7 @@ import { makeObserver, type Observer, serveWorkerMetrics } from '../observer.ts'
 import type { Readiness } from '../readiness.ts';
 import { notifyStop } from '../tracing.ts';
 import { isWorker, requestPrimary, respondToWorkers } from '../workers/primary.ts';
-import { serveTokens } from '../workers/rate-limit.ts';
+import { serveTokens, serveWorkspaceTokens } from '../workers/rate-limit.ts';
 import {
   exitWithPrimary,
   reportFailure,
@@ -96,6 +96,7 @@ export async function serve(): Promise<void> {
       serveTokens('requests', config.rateLimit);
       serveTokens('agents', config.mcpRateLimit);
       serveTokens('sign-ins', config.signInRateLimit);
+      serveWorkspaceTokens();
       respondToWorkers(READINESS, () => prepared ?? preparing.readiness());
       workers = startWorkers(config.workers, WORKER_GRACE_MS, log);
       port = await workers.port;

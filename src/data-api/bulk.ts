@@ -79,6 +79,7 @@ export async function bulkCreate(deps: WriteManyDeps, original: EntityContext): 
   if (items.length === 0) return jsonText(201, bulkWriteEnvelope('[]', buildMeta(options)));
   const { plan, items: completeItems } = planBulkCreate(items, entity, context, getProjection(entity, options));
   const what: BulkWrite = { kind: 'create', items: completeItems, listed: plan, targets: undefined };
+  await deps.quotas.reserve(context, items.length);
   const { data } = await write(deps, context, deps.prepared.write(context, plan), what);
   return jsonText(201, bulkWriteEnvelope(data, buildMeta(options)));
 }
@@ -167,7 +168,18 @@ async function bulkUpsert(
   const statement = deps.prepared.write(context, plan);
   const { isDryRun } = options;
   const what: BulkWrite = { kind: 'create', items: completeItems, listed: plan, targets: undefined, key, isDryRun };
-  const run = makeRun(context, statement);
+  const checkAdded = await deps.quotas.reserveUpsert(context, items.length);
+  const runStatement = makeRun(context, statement);
+  // Where not all of them may be added, they are undone when too many were.
+  const run: typeof runStatement =
+    checkAdded === undefined
+      ? runStatement
+      : (outer, one) =>
+          inTransaction(deps, { ...context, executor: outer }, false, async (inner) => {
+            const written = await runStatement(inner, one);
+            if (written !== undefined) checkAdded(written.inserted);
+            return written;
+          });
   let attempts = 0;
   const { data, inserted } = await retryWrite(context, async () => {
     attempts++;

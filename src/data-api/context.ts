@@ -30,6 +30,7 @@ import type { FindRenamed } from '../store/renamed.ts';
 import type { WorkspaceCache } from '../store/workspace-cache.ts';
 import { suggestWorkspace } from '../store/workspaces.ts';
 import type { ResponseForm } from '../workspace-schema/idempotency-keys.ts';
+import type { Quotas } from './quotas.ts';
 
 /** A request whose sender is authenticated. */
 export interface RequestContext extends Access {
@@ -96,6 +97,7 @@ export interface ContextDeps {
 export interface AuthenticationDeps extends ContextDeps {
   readonly authenticator: Authenticator;
   readonly rateLimit: RateLimit;
+  readonly quotas: Pick<Quotas, 'countRequest'>;
   readonly databases: Pick<Databases, 'directory'>;
   readonly findRenamed: FindRenamed;
 }
@@ -139,7 +141,9 @@ export async function authenticate(
   try {
     const resolve = async (rateLimit: RateLimit): Promise<Access> =>
       requireNotSuspended(await resolveAccess(deps, { credential, path, query }, address, rateLimit));
-    return makeContext(deps, request, await resolve(deps.rateLimit), () => resolve(noLimit));
+    const access = await resolve(deps.rateLimit);
+    await deps.quotas.countRequest(getUnrestricted(access.workspace));
+    return makeContext(deps, request, access, () => resolve(noLimit));
   } catch (error) {
     const isChallenged = metadata !== undefined && error instanceof ApiError && error.status === 401;
     throw isChallenged ? error.challengedBy(metadata) : error;

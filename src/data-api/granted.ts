@@ -139,7 +139,7 @@ export async function removeGranted(deps: ExchangeDeps, context: GrantedContext)
 type Items = readonly (Assignment | undefined)[];
 
 /** Creates records from planGrantedAssignment(). Throws 403 for a record that no grant allows. */
-export function createRecords(
+export async function createRecords(
   deps: ExchangeDeps,
   context: GrantedContext,
   items: Items,
@@ -150,6 +150,7 @@ export function createRecords(
   const rows = collectRefusals(items, (values, item) =>
     values === undefined ? [] : planCandidates(values, item, isMany, entity, principal),
   ).flat();
+  await deps.quotas.reserve(context, items.filter((values) => values !== undefined).length);
   return write(deps, context, { operation: 'create', rows, targets: undefined, projection, isMany });
 }
 

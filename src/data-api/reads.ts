@@ -28,6 +28,7 @@ import { buildStatementOptions, type EntityContext } from './context.ts';
 import type { FeedSeals } from './feed-cursor.ts';
 import { readWithCursor } from './feed-handover.ts';
 import type { PreparedList, PreparedRead, PreparedStatements } from './prepared.ts';
+import type { WriteQuotas } from './quotas.ts';
 import { toRecordError } from './record-error.ts';
 
 export interface ReadDeps {
@@ -38,7 +39,9 @@ export interface ReadDeps {
   readonly seals: () => Promise<FeedSeals>;
 }
 
-export type WriteDeps = Omit<ReadDeps, 'totals'>;
+export interface WriteDeps extends Omit<ReadDeps, 'totals'> {
+  readonly quotas: WriteQuotas;
+}
 
 // Counting so many records takes about as long as the rest of a list (0.3 ms); a stored total costs each create and
 // delete a little.

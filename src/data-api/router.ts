@@ -56,6 +56,7 @@ import { importRecords } from './import/import.ts';
 import { writeLinked } from './links.ts';
 import { deleteWhere, updateWhere, writeJobBatch } from './matching.ts';
 import { makePreparedStatements } from './prepared.ts';
+import type { Quotas } from './quotas.ts';
 import { list, query, type ReadDeps, read } from './reads.ts';
 import { restore } from './restore.ts';
 import { makeSnapshotRetry, type SnapshotRetry } from './retry.ts';
@@ -69,6 +70,7 @@ import { create, remove, update } from './writes.ts';
 export interface OperationDeps extends Pick<TransactionDeps, 'config' | 'databases'> {
   readonly cache: AuthenticationDeps['cache'];
   readonly totals: Pick<Totals, 'maintain'>;
+  readonly quotas: Quotas;
   readonly keys: IdempotencyDeps['keys'];
   /** Returns the secret that seals cursors of feeds. */
   readonly feedSecret: () => Promise<string>;
@@ -176,7 +178,7 @@ export function makeDataApi(deps: DataApiDeps): DataApi {
     const reply = isIdempotent
       ? executeCallIdempotent(idempotency, context, call, body === 'none' ? undefined : makeReadBody(context))
       : execute(context, call, databases.forWorkspace(context.workspace));
-    if (access === 'write') touchAfter(reply, feed, context);
+    if (access === 'write') endWrite(deps.quotas, feed, reply, context);
     if (call.operation === 'updateWhere' || call.operation === 'deleteWhere') startAfter(reply, writeJobs);
     return reply.catch((error) => rethrow(error, context, isWrite && !isIdempotent));
   }
@@ -202,7 +204,7 @@ export function makeDataApi(deps: DataApiDeps): DataApi {
           (storedResponse) => replayBatch(idempotency, context, parts, storedResponse),
         )
       : batch(idempotency, context, parts);
-    touchAfter(reply, feed, context);
+    endWrite(deps.quotas, feed, reply, context);
     return reply.catch((error) => rethrow(error, context, false));
   }
 
@@ -222,7 +224,7 @@ export function makeDataApi(deps: DataApiDeps): DataApi {
   const runDry = (context: RequestContext, call: Call): Promise<Reply> =>
     runTransaction(idempotency, context, { isDryRun: true, isRepeatable: true }, (executor, current) =>
       execute(current, call, executor),
-    );
+    ).finally(() => deps.quotas.release(context, false));
 
   const agentApi = makeAgentApi(deps, executeCall, runDry);
 
@@ -403,6 +405,15 @@ function parseAddress(
   const path = agentsPath(organization, workspace);
   const metadata = config.mcp ? config.publicUrl + RESOURCE_METADATA + path : undefined;
   return { organization, workspace, resource: config.publicUrl + path, metadata };
+}
+
+/** Ends what a write has reserved, and wakes those who wait for changes, when it has ended. */
+function endWrite(quotas: Quotas, feed: FeedDeps, reply: Promise<Reply>, context: RequestContext): void {
+  touchAfter(reply, feed, context);
+  void reply.then(
+    () => quotas.release(context, true),
+    () => quotas.release(context, false),
+  );
 }
 
 /** Wakes those who wait for changes of the workspace, if it keeps any, when the write has ended. */

@@ -22,7 +22,7 @@ import type { ResponseForm } from '../workspace-schema/idempotency-keys.ts';
 import { findConflicts } from './bulk-errors.ts';
 import { buildStatementOptions, describeActor, type EntityContext } from './context.ts';
 import { upsertWithVersion } from './errors.ts';
-import type { ExchangeDeps } from './exchange.ts';
+import { type ExchangeDeps, inTransaction } from './exchange.ts';
 import { type OperatorOptions, writeChanges } from './operators.ts';
 import { buildEntityTag, runRead, type WriteDeps } from './reads.ts';
 import { toRecordError, type WriteKind } from './record-error.ts';
@@ -49,7 +49,7 @@ type Outcome<Row> =
   | { readonly kind: 'badReference'; readonly details: readonly Detail[] };
 
 /** Creates a record, or upserts it when the query asks for it. */
-export function create(deps: WriteDeps, context: EntityContext): Promise<Reply> {
+export function create(deps: ExchangeDeps, context: EntityContext): Promise<Reply> {
   const upsert = parseCreateOptions(context.call.query);
   return upsert === undefined ? insert(deps, context) : insertOrUpdate(deps, context, upsert);
 }
@@ -68,6 +68,7 @@ async function insert(deps: WriteDeps, context: EntityContext, fixed: Assignment
   await rejectInvalid(deps, context, details, { values });
   const plan = planCreate(values, entity, context);
   const statement = deps.prepared.write(context, plan);
+  await deps.quotas.reserve(context, 1);
   const row = requireWritten(await write(deps, context, statement, { values: plan.values }));
   return makeCreatedReply(context, statement, row);
 }
@@ -78,7 +79,7 @@ function makeCreatedReply({ entity, workspace }: EntityContext, statement: State
   return recordReply(201, { data: row.data, tag }, buildLocation(workspace, entity, row.id));
 }
 
-async function insertOrUpdate(deps: WriteDeps, context: EntityContext, upsert: Upsert): Promise<Reply> {
+async function insertOrUpdate(deps: ExchangeDeps, context: EntityContext, upsert: Upsert): Promise<Reply> {
   const { call, entity } = context;
   if (call.conditions.ifMatch !== undefined) throw upsertWithVersion();
   const key = planKey(upsert, entity, context);
@@ -87,9 +88,28 @@ async function insertOrUpdate(deps: WriteDeps, context: EntityContext, upsert: U
   const plan = planUpsert(values, entity, context, key);
   const statement = deps.prepared.write(context, plan);
   const plain = deps.prepared.write(context, planCreate(values, entity, context));
-  const row = requireWritten(await writeUpsert(deps, context, statement, plain, { values: plan.values, key }));
+  const what: Write = { values: plan.values, key };
+  const checkAdded = await deps.quotas.reserveUpsert(context, 1);
+  const run = (current: EntityContext) => writeUpsert(deps, current, statement, plain, what);
+  const row = requireWritten(
+    await (checkAdded === undefined ? run(context) : runChecked(deps, context, run, checkAdded)),
+  );
   if (row.isCreated) return makeCreatedReply(context, statement, row);
   return recordReply(200, { data: row.data, tag: buildEntityTag(statement, row.version, row.data) });
+}
+
+/** Runs an upsert in a transaction that is undone when it has created a record for which there is no room. */
+function runChecked(
+  deps: ExchangeDeps,
+  context: EntityContext,
+  run: (current: EntityContext) => Promise<Outcome<UpsertedRow>>,
+  checkAdded: (added: number) => void,
+): Promise<Outcome<UpsertedRow>> {
+  return inTransaction(deps, context, false, async (executor) => {
+    const outcome = await run({ ...context, executor });
+    if (outcome.kind === 'written') checkAdded(outcome.row.isCreated ? 1 : 0);
+    return outcome;
+  });
 }
 
 export async function update(deps: ExchangeDeps, context: EntityContext): Promise<Reply> {

@@ -1,7 +1,7 @@
 // Limits requests per minute and credential: a token bucket each, in bounded memory. Off unless configured. With several
 // processes the buckets are in the primary, and each worker takes tokens from there, a few at a time.
 import { LRUCache } from 'lru-cache';
-import { rateLimited } from '../errors.ts';
+import { rateLimited, workspaceRateLimited } from '../errors.ts';
 
 /** Counts one request of the credential; rejects with 429 and the seconds until the next is allowed. */
 export type RateLimit = (credentialId: string) => Promise<void>;
@@ -15,20 +15,31 @@ export interface Grant {
 /** Takes at most `count` tokens from the credential's bucket. */
 export type TakeTokens = (credentialId: string, count: number) => Grant;
 
+/** Counts one request of a workspace that may have so many each minute; rejects with 429 and the seconds until the next. */
+export type WorkspaceRateLimit = (workspaceId: string, perMinute: number) => Promise<void>;
+
 interface Bucket {
   tokens: number;
   at: number;
 }
 
 const MAX_CREDENTIALS = 100_000;
+// Longest wait that a refusal names: a workspace may have a limit of 0 requests.
+const MAX_WAIT_MS = 60_000;
 
 const UNLIMITED: RateLimit = async () => undefined;
 
 /** Makes the buckets. `now`: milliseconds. A bucket holds a minute's tokens and starts full. */
 export function makeBuckets(perMinute: number, now: () => number): TakeTokens {
+  const take = makeRatedBuckets(now);
+  return (credentialId, count) => take(credentialId, count, perMinute);
+}
+
+/** Makes buckets of different rates: the last that was given for a bucket holds. */
+export function makeRatedBuckets(now: () => number): (id: string, count: number, perMinute: number) => Grant {
   const buckets = new LRUCache<string, Bucket>({ max: MAX_CREDENTIALS });
-  const perMillisecond = perMinute / 60_000;
-  return (credentialId, count) => {
+  return (credentialId, count, perMinute) => {
+    const perMillisecond = perMinute / 60_000;
     const time = now();
     const bucket = buckets.get(credentialId) ?? { tokens: perMinute, at: time };
     bucket.tokens = Math.min(perMinute, bucket.tokens + (time - bucket.at) * perMillisecond);
@@ -36,7 +47,7 @@ export function makeBuckets(perMinute: number, now: () => number): TakeTokens {
     buckets.set(credentialId, bucket);
     const tokens = Math.min(count, Math.floor(bucket.tokens));
     bucket.tokens -= tokens;
-    return { tokens, waitMs: tokens > 0 ? 0 : (1 - bucket.tokens) / perMillisecond };
+    return { tokens, waitMs: tokens > 0 ? 0 : Math.min((1 - bucket.tokens) / perMillisecond, MAX_WAIT_MS) };
   };
 }
 
@@ -60,6 +71,25 @@ interface Lease {
 // A worker takes the tokens of a tenth of a second at once: tokens that it does not use are missing in other workers, less than
 // 0.2 % of a minute's.
 const LEASES_PER_MINUTE = 600;
+
+/** Makes the limits of workspaces in a single process. */
+export function makeWorkspaceRateLimit(now: () => number): WorkspaceRateLimit {
+  const take = makeRatedBuckets(now);
+  return async (workspaceId, perMinute) => {
+    const { tokens, waitMs } = take(workspaceId, 1, perMinute);
+    if (tokens === 0) throw workspaceRateLimited(toSeconds(waitMs), perMinute);
+  };
+}
+
+/** Makes the limits of workspaces in a worker, which asks for each request: only workspaces with a limit are counted. */
+export function makeSharedWorkspaceRateLimit(
+  requestToken: (workspaceId: string, perMinute: number) => Promise<Grant>,
+): WorkspaceRateLimit {
+  return async (workspaceId, perMinute) => {
+    const { tokens, waitMs } = await requestToken(workspaceId, perMinute);
+    if (tokens === 0) throw workspaceRateLimited(toSeconds(waitMs), perMinute);
+  };
+}
 
 /** Makes the limit of a worker: `ask` takes tokens from the buckets that all workers share. */
 export function makeSharedRateLimit(
@@ -98,6 +128,6 @@ export function makeSharedRateLimit(
   };
 }
 
-function toRateLimitError(waitMs: number): Error {
-  return rateLimited(Math.max(1, Math.ceil(waitMs / 1000)));
-}
+const toRateLimitError = (waitMs: number): Error => rateLimited(toSeconds(waitMs));
+
+const toSeconds = (milliseconds: number): number => Math.max(1, Math.ceil(milliseconds / 1000));

@@ -2,6 +2,7 @@
 import type { AgentSettings } from './agent-settings.ts';
 import type { Claims } from './claim.ts';
 import type { Entity } from './entity.ts';
+import type { Limits } from './limits.ts';
 
 /** Field or relation of a constraint or index of a table. */
 export interface ConstraintOwner {
@@ -65,6 +66,7 @@ export interface Workspace {
   readonly identityProvider: IdentityProvider | null;
   readonly agents: AgentSettings;
   readonly state: WorkspaceState;
+  readonly limits: Limits;
   /** Origins whose pages may use the workspace (CORS), or null for those of the server. */
   readonly corsOrigins: readonly string[] | null;
   /**

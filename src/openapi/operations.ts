@@ -37,6 +37,7 @@ const ANY: readonly ErrorCode[] = [
   'QUERY_TIMEOUT',
 ];
 const WRITE: readonly ErrorCode[] = ['WORKSPACE_READ_ONLY'];
+const ADDS: readonly ErrorCode[] = ['QUOTA_EXCEEDED'];
 const BODY: readonly ErrorCode[] = ['PAYLOAD_TOO_LARGE', 'UNSUPPORTED_MEDIA_TYPE'];
 const IDEMPOTENCY: readonly ErrorCode[] = ['IDEMPOTENCY_KEY_IN_USE', 'IDEMPOTENCY_KEY_REUSED', 'OUTCOME_UNKNOWN'];
 const STORED: readonly ErrorCode[] = ['VALIDATION_FAILED', 'CONFLICT', ...IDEMPOTENCY];
@@ -478,7 +479,7 @@ const FORMS: Readonly<Record<OperationName, FormOf>> = {
       200: responseRef(`${entity.name}.Written`),
       201: responseRef(`${entity.name}.Written`),
     },
-    codes: [...BODY, ...STORED, ...GUARDED, ...HISTORY_CODES],
+    codes: [...ADDS, ...BODY, ...STORED, ...GUARDED, ...HISTORY_CODES],
   }),
   forget: () => ({
     summary: 'Forget the history of a record of',
@@ -496,7 +497,7 @@ const FORMS: Readonly<Record<OperationName, FormOf>> = {
       ...(keys.length === 0 ? {} : { 200: responseRef(`${entity.name}.Written`) }),
       201: responseRef(`${entity.name}.Written`),
     },
-    codes: [...BODY, ...STORED],
+    codes: [...ADDS, ...BODY, ...STORED],
   }),
   update: ({ entity }) => ({
     summary: 'Update',
@@ -522,7 +523,7 @@ const FORMS: Readonly<Record<OperationName, FormOf>> = {
       ...(keys.length === 0 ? {} : { 200: responseRef(`${entity.name}.ManyWritten`) }),
       201: responseRef(`${entity.name}.ManyWritten`),
     },
-    codes: [...BODY, ...STORED],
+    codes: [...ADDS, ...BODY, ...STORED],
   }),
   bulkUpdate: ({ entity }) => ({
     summary: 'Update many',
@@ -570,6 +571,6 @@ const FORMS: Readonly<Record<OperationName, FormOf>> = {
     headers: ['IdempotencyKey'],
     body: bodyRef('wda.File'),
     responses: { 200: responseRef('wda.Imported') },
-    codes: [...BODY, ...STORED],
+    codes: [...ADDS, ...BODY, ...STORED],
   }),
 };

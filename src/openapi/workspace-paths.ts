@@ -79,6 +79,7 @@ const makeForms = (followed: readonly string[]): Readonly<Record<WorkspaceOperat
       ...READ,
       'FORBIDDEN',
       'WORKSPACE_READ_ONLY',
+      'QUOTA_EXCEEDED',
       'VALIDATION_FAILED',
       'CONFLICT',
       'PRECONDITION_FAILED',

@@ -3,6 +3,7 @@ import type { Row, Session } from '../database/pool.ts';
 import { type AgentSettings, DEFAULT_AGENT_SETTINGS } from '../model/agent-settings.ts';
 import type { Field, MigrationGate } from '../model/entity.ts';
 import { parseExact } from '../model/exact-json.ts';
+import { completeLimits, type StoredLimits } from '../model/limits.ts';
 import type { PhysicalNames } from '../model/physical-name.ts';
 import type { ConstraintOwner, IdentityProvider, Workspace, WorkspaceState } from '../model/workspace.ts';
 import { buildEntities } from '../schema/entities.ts';
@@ -34,6 +35,7 @@ export interface WorkspaceRow {
   readonly moves?: number;
   readonly corsOrigins?: readonly string[] | null;
   readonly state?: WorkspaceState;
+  readonly limits?: StoredLimits;
   /** Requests that a running migration refuses, by entity. */
   readonly gates: Readonly<Record<string, MigrationGate>>;
 }
@@ -68,6 +70,7 @@ export function makeWorkspace(
     identityProvider,
     agents,
     state: row.state ?? 'active',
+    limits: completeLimits(row.limits ?? {}),
     corsOrigins: row.corsOrigins ?? null,
     entityIds: new Map(
       Object.entries(row.entityIds).flatMap(([name, id]) => (entities.has(name) ? [[name, String(id)]] : [])),
@@ -95,7 +98,7 @@ function* collectOwners(table: Table): Iterable<readonly [string, ConstraintOwne
 }
 
 const COLUMNS =
-  (): Fragment => sql`w.id, o.slug, w.slug, w.name, w.version::text, w.database_schema, w.document::text, w.names::text, w.gates::text, w.entity_ids::text, w.epoch, w.moves::text, w.cors_origins::text, w.state,
+  (): Fragment => sql`w.id, o.slug, w.slug, w.name, w.version::text, w.database_schema, w.document::text, w.names::text, w.gates::text, w.entity_ids::text, w.epoch, w.moves::text, w.cors_origins::text, w.state, (o.limits || w.limits)::text,
   ${isUpToDate()}, a.enabled, a.writes, a.entities::text[]::text, p.issuer_url, p.jwks_uri, p.audience, p.default_permissions, p.enabled, p.role_claim, p.required_claims::text`;
 
 /**
@@ -135,6 +138,7 @@ where o.slug = ${organization} and w.slug = ${slug}`,
     moves,
     corsOrigins,
     state,
+    limits,
     isCurrent,
     ...settings
   ] = row as readonly string[];
@@ -159,6 +163,7 @@ where o.slug = ${organization} and w.slug = ${slug}`,
       moves: Number(moves),
       corsOrigins: JSON.parse(corsOrigins ?? 'null'),
       state: state as WorkspaceState,
+      limits: JSON.parse(limits as string),
     },
     parseIdentityProvider(settings.slice(3)),
     parseAgentSettings(settings),

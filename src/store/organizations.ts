@@ -1,27 +1,36 @@
 // Organizations in the control tables.
 import type { Database, Session } from '../database/pool.ts';
 import { conflict } from '../errors.ts';
+import type { StoredLimits } from '../model/limits.ts';
 import { type Fragment, sql, toQuery } from '../sql/fragment.ts';
 import { isViolation, makeNameConflict, toControlError } from './control-error.ts';
 import { loadPage, type PageOf } from './pages.ts';
+import type { LimitChange } from './workspaces.ts';
 
 export interface Organization {
   readonly id: string;
   readonly slug: string;
   readonly name: string;
+  /** Limits of its workspaces that have none of their own. */
+  readonly limits: StoredLimits;
   readonly createdAt: Date;
 }
 
-const COLUMNS: Fragment = sql`o.id, o.slug, o.name, o.created_at as "createdAt"`;
+const COLUMNS: Fragment = sql`o.id, o.slug, o.name, o.limits, o.created_at as "createdAt"`;
 
 /** Creates an organization; 409 when the slug is in use. */
 export async function createOrganization(
   db: Pick<Session, 'query'>,
-  { slug, name }: { readonly slug: string; readonly name: string },
+  {
+    slug,
+    name,
+    limits = {},
+  }: { readonly slug: string; readonly name: string; readonly limits?: LimitChange | undefined },
 ): Promise<Organization> {
   const rows = await db
     .query<Organization>(
-      toQuery(sql`insert into wda.organization as o (slug, name) values (${slug}, ${name}) returning ${COLUMNS}`),
+      toQuery(sql`insert into wda.organization as o (slug, name, limits)
+values (${slug}, ${name}, jsonb_strip_nulls(${JSON.stringify(limits)}::jsonb)) returning ${COLUMNS}`),
     )
     .catch((error) => {
       throw toOrganizationError(error, slug);
@@ -73,12 +82,18 @@ export function loadOrganizations(
 export async function updateOrganization(
   db: Pick<Session, 'query'>,
   slug: string,
-  change: { readonly slug?: string | undefined; readonly name?: string | undefined },
+  change: {
+    readonly slug?: string | undefined;
+    readonly name?: string | undefined;
+    /** Null: no limit. */
+    readonly limits?: LimitChange | undefined;
+  },
 ): Promise<{ readonly organization: Organization; readonly workspaceIds: readonly string[] } | undefined> {
   const rows = await db
     .query<Organization & { workspaceIds: string[] }>(
       toQuery(sql`with changed as (
-  update wda.organization as o set slug = coalesce(${change.slug ?? null}, o.slug), name = coalesce(${change.name ?? null}, o.name)
+  update wda.organization as o set slug = coalesce(${change.slug ?? null}, o.slug), name = coalesce(${change.name ?? null}, o.name),
+    limits = jsonb_strip_nulls(o.limits || ${JSON.stringify(change.limits ?? {})}::jsonb)
   where o.slug = ${slug} returning ${COLUMNS}
 )
 select changed.*, array(select w.id::text from wda.workspace w where w.organization_id = changed.id) as "workspaceIds"

@@ -85,14 +85,23 @@ export async function loadStatistics(
   workspaceId: string,
   topology: Topology,
 ): Promise<readonly EntityStatistics[]> {
+  return load<EntityStatistics>(db, workspaceId, await buildStatisticsQuery(db, workspaceId, topology));
+}
+
+/** Loads the same on a connection for short work, for limits: migrations do not delay it. */
+export async function loadUsedSpace(
+  db: Database,
+  workspaceId: string,
+  topology: Topology,
+): Promise<readonly EntityStatistics[]> {
+  return db.query<EntityStatistics>(toQuery(await buildStatisticsQuery(db, workspaceId, topology)));
+}
+
+async function buildStatisticsQuery(db: Database, workspaceId: string, topology: Topology): Promise<Fragment> {
   const sizes = await topology.measureSizes(db, [workspaceId]);
   if ((sizes?.unavailable.size ?? 0) > 0) throw workspaceUnavailable();
-  return load<EntityStatistics>(
-    db,
-    workspaceId,
-    sql`select entity, records::float8, exact, table_bytes::float8 as "tableBytes", index_bytes::float8 as "indexBytes"
-from (${buildSizesQuery([workspaceId], sizes?.measured ?? MEASURED)}) s order by at`,
-  );
+  return sql`select entity, records::float8, exact, table_bytes::float8 as "tableBytes", index_bytes::float8 as "indexBytes"
+from (${buildSizesQuery([workspaceId], sizes?.measured ?? MEASURED)}) s order by at`;
 }
 
 /** Loads statistics by workspace id, without workspaces on unavailable nodes. `tenant`: id used for fair queueing. */

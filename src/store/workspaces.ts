@@ -6,6 +6,7 @@ import type { Database, Session } from '../database/pool.ts';
 import { conflict } from '../errors.ts';
 import { type AgentSettings, DEFAULT_AGENT_SETTINGS } from '../model/agent-settings.ts';
 import { closest } from '../model/closest.ts';
+import type { LimitName, StoredLimits } from '../model/limits.ts';
 import { databaseSchemaName } from '../model/physical-name.ts';
 import type { WorkspaceState } from '../model/workspace.ts';
 import { type Fragment, sql, toQuery } from '../sql/fragment.ts';
@@ -23,6 +24,8 @@ export interface WorkspaceSummary {
   readonly databaseSchema: string;
   readonly createdAt: Date;
   readonly state: WorkspaceState;
+  /** Limits of its own. */
+  readonly limits: StoredLimits;
   /** Origins whose pages may use it, or null for those of the server. */
   readonly corsOrigins: readonly string[] | null;
   /** The shared schema that it follows, or null if its document is its own. */
@@ -41,7 +44,7 @@ export interface Follows {
 export const FOLLOWS: Fragment = sql`(select json_build_object('schemaId', s.id::text, 'schema', s.name, 'version', w.shared_schema_version)
   from wda.shared_schema s where s.id = w.shared_schema_id) as follows`;
 
-const COLUMNS: Fragment = sql`w.id, o.id as "organizationId", o.slug as organization, w.slug, w.name, w.database_schema as "databaseSchema", w.created_at as "createdAt", w.state, w.cors_origins as "corsOrigins", ${FOLLOWS}`;
+const COLUMNS: Fragment = sql`w.id, o.id as "organizationId", o.slug as organization, w.slug, w.name, w.database_schema as "databaseSchema", w.created_at as "createdAt", w.state, w.cors_origins as "corsOrigins", w.limits, ${FOLLOWS}`;
 /** The directory's rows of workspaces, with those of their organizations: `w` and `o`. */
 export const WORKSPACES: Fragment = sql`wda.workspace w join wda.organization o on o.id = w.organization_id`;
 
@@ -55,6 +58,9 @@ export async function findWorkspace(
   );
   return rows[0];
 }
+
+/** Changes of limits: what is missing keeps its value, null removes it. */
+export type LimitChange = Partial<Readonly<Record<LimitName, number | null>>>;
 
 const MAX_NAMES = 1000;
 
@@ -131,7 +137,20 @@ select ${id}::bigint, o.id, ${slug}, ${name}, ${databaseSchema}, ${document}::js
 from (select array(select json_object_keys(${document}::json -> 'entities')) as names) e, wda.organization o where o.slug = ${organization}
 returning created_at as "createdAt", organization_id as "organizationId"`),
   );
-  return row && { ...row, id, organization, slug, name, databaseSchema, state: 'active', corsOrigins: null, follows };
+  return (
+    row && {
+      ...row,
+      id,
+      organization,
+      slug,
+      name,
+      databaseSchema,
+      state: 'active',
+      limits: {},
+      corsOrigins: null,
+      follows,
+    }
+  );
 }
 
 /** Deletes the row with all rows that reference it, for a transaction that drops the tables. */
@@ -158,6 +177,8 @@ export async function updateWorkspace(
     readonly name?: string | undefined;
     readonly corsOrigins?: readonly string[] | null | undefined;
     readonly state?: WorkspaceState | undefined;
+    /** Null: that of the organization. */
+    readonly limits?: LimitChange | undefined;
   },
   isOperator: boolean,
 ): Promise<WorkspaceSummary | undefined> {
@@ -169,7 +190,8 @@ export async function updateWorkspace(
   update wda.workspace as w
   set slug = coalesce(${slug}, w.slug), name = coalesce(${change.name ?? null}, w.name),
     cors_origins = case when ${corsOrigins === undefined}::bool then w.cors_origins else ${origins}::json end,
-    state = coalesce(${change.state ?? null}, w.state)
+    state = coalesce(${change.state ?? null}, w.state),
+    limits = jsonb_strip_nulls(w.limits || ${JSON.stringify(change.limits ?? {})}::jsonb)
   where w.id = ${id} and (${isOperator}::bool or ${slug}::text is null or coalesce(
     (select s.workspace_id = w.id from wda.slug_holder s where s.organization_id = w.organization_id and s.slug = ${slug}),
     (select count(*) < ${MAX_SLUGS}::int8 from wda.slug_holder s where s.workspace_id = w.id)))

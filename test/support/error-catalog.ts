@@ -418,6 +418,17 @@ export const REFUSALS: Readonly<Record<Exclude<Constructor, Wordless | Unwanted>
     words: 'The workspace is suspended: nothing is read or written in it until the operator of the server activates it',
     made: errors.workspaceSuspended,
   },
+  quotaExceeded: {
+    file: 'api/admin/limits.test.ts',
+    words:
+      /^The workspace may have \d+ records \(maxRecords\) and has \d+: nothing was added\. Delete some, or ask the operator of the server for more$/,
+    made: () => errors.quotaExceeded('maxRecords', 5, 5),
+  },
+  workspaceRateLimited: {
+    file: 'api/admin/limits.test.ts',
+    words: /^The workspace may have 3 requests a minute \(maxRequestsPerMinute\); retry after \d+ seconds$/,
+    made: () => errors.workspaceRateLimited(20, 3),
+  },
   workspaceReadOnly: {
     file: 'api/admin/workspace-states.test.ts',
     words: 'The workspace is read-only: nothing is written in it until the operator of the server activates it',

@@ -31,6 +31,7 @@ export const MODULES: Readonly<Record<string, Module>> = {
       'date-time.ts',
       'decimal.ts',
       'entity.ts',
+      'limits.ts',
       'exact-json.ts',
       'field-types.ts',
       'grant.ts',
@@ -237,7 +238,7 @@ export const MODULES: Readonly<Record<string, Module>> = {
   },
   'data-api': {
     purpose: 'the data API: from a request to its reply; `import/` and `export/` have files',
-    entryFiles: ['context.ts', 'event-reader.ts', 'internal-request.ts', 'router.ts'],
+    entryFiles: ['context.ts', 'event-reader.ts', 'internal-request.ts', 'quotas.ts', 'router.ts'],
     imports: [
       'auth',
       'type workspace-schema',

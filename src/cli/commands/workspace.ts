@@ -28,6 +28,7 @@ import { formatBytes } from '../progress.ts';
 import { isObject, readSchemaFile, rethrowWithLines, type SchemaFile } from '../schema-file.ts';
 import { formatCount, printable, renderPairs, renderTable } from '../table.ts';
 import { registerMove } from './cluster.ts';
+import { registerLimits, registerOrganizationLimits } from './limits.ts';
 import { parseFollow, registerFollowing } from './shared-schema.ts';
 import { registerCopy } from './workspace-copy.ts';
 
@@ -56,6 +57,7 @@ export function register(program: Command): void {
     .description('delete an organization that has no workspaces')
     .argument('<slug>')
     .action(action(removeOrganization));
+  registerOrganizationLimits(organizations);
   examples(organizations, ['wda org create acme --name "Acme Ltd"', 'wda org list', 'wda org delete acme']);
   const group = program
     .command('workspace')
@@ -113,6 +115,7 @@ export function register(program: Command): void {
     .action(action(remove));
   registerFollowing(group);
   registerCopy(group);
+  registerLimits(group);
   registerMove(group);
   examples(group, [
     'wda workspace create acme/shop --name "Shop" --schema schema.yaml',
@@ -122,6 +125,8 @@ export function register(program: Command): void {
     'wda workspace create acme/initech --follows helpdesk',
     'wda workspace follow acme/shop helpdesk@3 --allow-destructive',
     'wda workspace rename acme/shop acme/store --redirect 30',
+    'wda workspace limits acme/shop --max-records 10000 --max-bytes 100000000',
+    'wda workspace usage acme/shop',
     'wda workspace suspend acme/shop',
     'wda workspace list acme',
     'wda workspace statistics -w acme/shop',

@@ -260,6 +260,7 @@ async function importStaged(
     await session.query(recordSummary(plan.scan.entity, JSON.stringify(members)));
   }
   await confirmAccess(session, plannedImport, replan);
+  await deps.quotas.confirm(context, counts.inserted);
   return counts;
 }
 

@@ -113,6 +113,7 @@ const LINES: Readonly<Record<string, Line>> = {
       return `/organizations/acme/workspaces/${data.slug}`;
     },
   },
+  'GET /organizations/:org/workspaces/:ws/usage': { statuses: forOwner(200) },
   'POST /organizations/:org/workspaces/:ws/copy': {
     statuses: [...FOR_OPERATOR, 201],
     body: () => ({ slug: slug(), withoutRecords: true }),

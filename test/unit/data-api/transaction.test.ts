@@ -6,6 +6,7 @@ import { setImmediate } from 'node:timers/promises';
 import { readConfig } from '../../../src/config.ts';
 import { Deadline, type RequestContext } from '../../../src/data-api/context.ts';
 import { makeRequest } from '../../../src/data-api/internal-request.ts';
+import { makeQuotas } from '../../../src/data-api/quotas.ts';
 import { makeOperations } from '../../../src/data-api/router.ts';
 import { isRetryable, isStaleSnapshot } from '../../../src/database/errors.ts';
 import type { Database, Executor } from '../../../src/database/pool.ts';
@@ -50,6 +51,7 @@ before(async () => {
     cache,
     databases,
     totals: makeTotals({ db, onError }),
+    quotas: makeQuotas({ databases, rateLimit: async () => undefined, keepTotal: () => undefined, now: () => 0 }),
     keys: makeIdempotencyKeys(db, 24, { maxBytes: 1e6, maxKeys: 1e6 }),
     feedSecret: async () => 'secret',
   });

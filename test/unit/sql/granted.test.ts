@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Entity } from '../../../src/model/entity.ts';
 import { grantWorkspace } from '../../../src/model/granted.ts';
+import { NO_LIMITS } from '../../../src/model/limits.ts';
 import type { Principal } from '../../../src/model/principal.ts';
 import { getEntity, type Workspace } from '../../../src/model/workspace.ts';
 import { planGranted } from '../../../src/plan/granted.ts';
@@ -50,6 +51,7 @@ function makeWorkspace(entities: unknown): Workspace {
     identityProvider: null,
     corsOrigins: null,
     state: 'active',
+    limits: NO_LIMITS,
     agents: { enabled: false, writes: 'off', entities: null },
     entityIds: new Map(),
     constraints: new Map(),
