@@ -127,7 +127,7 @@ test('a workspace is created with its schema, read, renamed and deleted', async 
   assert.equal(made.status, 201, made.text);
   assert.equal(made.headers.get('location'), '/api/admin/v1/organizations/shop/workspaces/main');
   const { id: _, createdAt: __, ...rest } = made.json.data;
-  assert.deepEqual(rest, { organization: 'shop', slug: 'main', name: 'Main' });
+  assert.deepEqual(rest, { organization: 'shop', slug: 'main', name: 'Main', state: 'active' });
   assert.deepEqual((await admin('GET', `${base}/main`)).json, made.json);
   assert.deepEqual((await admin('GET', `${base}/main/schema`)).json.data, schema);
   assert.deepEqual((await admin('GET', base)).json.data, [made.json.data]);
