@@ -7,6 +7,7 @@ import type { WorkspaceRateLimit } from '../limits/rate-limit.ts';
 import type { Metric } from '../metric.ts';
 import type { Entity } from '../model/entity.ts';
 import type { LimitName } from '../model/limits.ts';
+import { getUnrestricted } from '../model/restricted.ts';
 import type { Workspace } from '../model/workspace.ts';
 import type { Databases } from '../store/databases.ts';
 import { addRequests, measureUsage, type Usage } from '../store/usage.ts';
@@ -242,7 +243,8 @@ function makeMeters({ databases, keepTotal, now }: Omit<QuotaDeps, 'rateLimit'>,
     const startedAt = now();
     const addedBefore = meter.added;
     meter.isChanged = false;
-    meter.usage = await measureUsage(databases, workspace, keepTotal);
+    // The principal may reach some entities alone, and the limit is of the records of all.
+    meter.usage = await measureUsage(databases, getUnrestricted(workspace), keepTotal);
     meter.measuredAt = startedAt;
     meter.added -= addedBefore;
   }

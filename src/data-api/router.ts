@@ -342,8 +342,11 @@ export function makeOperations(deps: OperationDeps): Operations {
   return {
     retry,
     seals,
-    writeBatch: async (context, call, executor, batch) =>
-      writeJobBatch(recordDeps, authorize(deps, context, call, executor, undefined), batch),
+    async writeBatch(context, call, executor, batch) {
+      const written = writeJobBatch(recordDeps, authorize(deps, context, call, executor, undefined), batch);
+      releaseAfter(deps.quotas, written, context);
+      return written;
+    },
     // Authorizes within the retry, since a newer snapshot may have other rights, entities and gates.
     execute: (context, call, executor, key) =>
       retry.run(context, { call, executor }, (current) =>
@@ -410,7 +413,12 @@ function parseAddress(
 /** Ends what a write has reserved, and wakes those who wait for changes, when it has ended. */
 function endWrite(quotas: Quotas, feed: FeedDeps, reply: Promise<Reply>, context: RequestContext): void {
   touchAfter(reply, feed, context);
-  void reply.then(
+  releaseAfter(quotas, reply, context);
+}
+
+/** Ends what a write has reserved when it has ended. */
+function releaseAfter(quotas: Quotas, write: Promise<unknown>, context: RequestContext): void {
+  void write.then(
     () => quotas.release(context, true),
     () => quotas.release(context, false),
   );

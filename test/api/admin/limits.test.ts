@@ -16,12 +16,28 @@ const SCHEMA = {
   },
   roles: ['agent'],
 };
+const LINKED = {
+  entities: {
+    posts: {
+      fields: { text: { type: 'string' } },
+      relations: { tags: { kind: 'manyToMany', entity: 'tags', through: 'postTags', from: 'post', to: 'tag' } },
+    },
+    tags: { fields: { text: { type: 'string' } } },
+    postTags: {
+      relations: {
+        post: { kind: 'belongsTo', entity: 'posts', required: true },
+        tag: { kind: 'belongsTo', entity: 'tags', required: true },
+      },
+    },
+  },
+};
 
 const server = useServer();
 /** Another process of the installation. */
 const second = useServer({}, server);
 const one = use(() => server.workspace('acme/one', SCHEMA));
 const two = use(() => server.workspace('acme/two', SCHEMA));
+const linked = use(() => server.workspace('globex/linked', LINKED));
 let agent = '';
 
 const ok = (answer: Answer): Answer['json'] => {
@@ -42,10 +58,9 @@ const NO_ROOM = [403, 'QUOTA_EXCEEDED', 'MAX_RECORDS'];
 const named = (from: number, to: number) =>
   Array.from({ length: to - from + 1 }, (_, index) => ({ text: `${from + index}` }));
 const NDJSON = { 'content-type': 'application/x-ndjson' };
+const toLines = (records: readonly object[]): string => records.map((record) => JSON.stringify(record)).join('\n');
 const importNotes = (records: readonly object[], query = ''): Promise<Answer> =>
-  send(`notes/_import?${query}`, records.map((record) => JSON.stringify(record)).join('\n'), {
-    headers: NDJSON,
-  });
+  send(`notes/_import?${query}`, toLines(records), { headers: NDJSON });
 
 prepare(async () => {
   const key = { name: 'agent', permissions: 'GRANTS', roles: ['agent'] };
@@ -128,6 +143,36 @@ test('a workspace without a limit has that of its organization, and null gives i
   assert.deepEqual(reasonOf(await two.call('notes', { method: 'POST', body: { text: '3' } })), NO_ROOM);
   assert.deepEqual((await limitAll({ maxRecords: null })).limits, { maxRequestsPerMinute: 1000 });
   await two.create('notes', named(3, 3));
+});
+
+test('keys for some entities fill the room of all', async () => {
+  const makeKey = async (entity: string): Promise<string> => {
+    const body = { name: entity, permissions: 'READ_WRITE', entities: [entity] };
+    return ok(await linked.admin('api-keys', { method: 'POST', body })).data.key;
+  };
+  const [forPosts, forTags] = [await makeKey('posts'), await makeKey('tags')];
+  await linked.create('posts', named(1, 8));
+  await limit({ maxRecords: 10 }, linked);
+  const create = (entity: string, credential: string, data: readonly object[]): Promise<Answer> =>
+    linked.call(`${entity}/_bulk`, { method: 'POST', credential, body: { data } });
+  assert.deepEqual(reasonOf(await create('tags', forTags, named(1, 3))), NO_ROOM);
+  assert.equal((await create('tags', forTags, named(1, 1))).status, 201);
+  assert.deepEqual(reasonOf(await create('posts', forPosts, named(9, 10))), NO_ROOM);
+});
+
+test('a job gives back the room that it has reserved for links', async () => {
+  await limit({ maxRecords: null }, linked);
+  const addMany = (entity: string, from: number, to: number): Promise<Answer> =>
+    linked.call(`${entity}/_import`, { method: 'POST', body: toLines(named(from, to)), headers: NDJSON });
+  ok(await addMany('posts', 9, 10_100));
+  await limit({ maxRecords: 25_000 }, linked);
+  const body = { filter: { all: true }, set: { tags: { $add: [1] } }, max: 20_000 };
+  const started = await linked.call('posts/_update', { method: 'POST', body });
+  assert.equal(started.status, 202, started.text);
+  const path = `_jobs/${started.json.data.id}`;
+  await until('the job has ended', async () => ok(await linked.call(path)).data.state === 'succeeded');
+  assert.equal((await linked.call('postTags?size=1')).json.meta.totalElements, 10_100);
+  ok(await addMany('tags', 2, 1000));
 });
 
 test('maxBytes refuses what adds, and nothing else', async () => {
