@@ -1,49 +1,37 @@
 // /rollouts: the operator takes the workspaces that follow a shared schema to a version of it.
-import type { Static } from 'typebox';
 import type { Database } from '../database/pool.ts';
 import { ApiError, badRequest, notFound, validationFailed } from '../errors.ts';
 import { destructiveChange } from '../migrations/errors.ts';
 import { planFollower } from '../migrations/followers.ts';
 import { ADMIN_PREFIX } from '../request/record-path.ts';
 import { command, createPlan, createRollout } from '../rollouts/commands.ts';
-import { hasEnded, type RolloutCommand } from '../rollouts/state.ts';
-import { DEFAULT_WAVES, type Share, type Waves } from '../rollouts/waves.ts';
-import type { Report } from '../schema/report.ts';
+import type { RolloutCommand } from '../rollouts/state.ts';
 import { Type } from '../schema/type.ts';
 import {
   type Choice,
-  countDestructive,
-  findPlan,
   findRollout,
   findStrangers,
   loadLossyVersions,
   loadRollouts,
   loadRolloutWorkspaces,
   type Rollout,
-  type RolloutWorkspace,
   WORKSPACE_STATES,
 } from '../store/rollouts.ts';
 import { findSharedSchemaVersion, type SharedSchema } from '../store/shared-schemas.ts';
 import { requireValue } from './access.ts';
-import { refinedBody } from './body.ts';
 import { idParam } from './describe.ts';
-import { MigrationErrorShape, showMigrationError } from './migrations.ts';
-import { Slug } from './names.ts';
 import { PAGE, type Parameter } from './query.ts';
+import { data, pageShape, respond, respondData, respondPage } from './response.ts';
+import { PLAN_BODY, ROLLOUT_BODY } from './rollout-body.ts';
 import {
-  arrayShape,
-  data,
-  enumShape,
-  formatTime,
-  Id,
-  nullableShape,
-  objectShape,
-  pageShape,
-  respond,
-  respondData,
-  respondPage,
-  Time,
-} from './response.ts';
+  MAX_SHOWN,
+  PlanShape,
+  RolloutShape,
+  showPlan,
+  showRollout,
+  showWorkspace,
+  WorkspaceShape,
+} from './rollout-response.ts';
 import { type AdminRoute, type AdminServices, parseId, routeMaker } from './route.ts';
 import { requireSharedSchema, SCHEMA_PARAM, SHARED_SCHEMA } from './shared-schemas.ts';
 
@@ -55,155 +43,6 @@ export interface RolloutServices {
 }
 
 const ROLLOUTS = `${SHARED_SCHEMA}/rollouts` as const;
-
-/* ---- bodies ---- */
-
-const Version = Type.Integer({ minimum: 1, maximum: 2_147_483_647, description: 'A version of the shared schema.' });
-const SHARE_RULE = 'a number of workspaces, or a percentage of all of them such as "5%"';
-// More than a list of a body may have is refused before.
-const Workspaces = Type.Array(Slug, {
-  minItems: 1,
-  maxItems: 2000,
-  uniqueItems: true,
-  description: 'Slugs of workspaces, taken in this order. Without it: all that follow the schema, by slug.',
-});
-const ShareShape = Type.Unsafe<number | string>({ type: ['integer', 'string'] });
-
-const NewPlan = objectShape({ version: Version, workspaces: Type.Optional(Workspaces) }, { title: 'NewRolloutPlan' });
-const NewRollout = objectShape(
-  {
-    version: Version,
-    workspaces: Type.Optional(Workspaces),
-    waves: Type.Optional(
-      Type.Array(ShareShape, {
-        minItems: 1,
-        maxItems: 100,
-        description: `How many workspaces each wave has: ${SHARE_RULE}, rounded up; "rest" is last and may be left out. By default [1, 10, "rest"].`,
-      }),
-    ),
-    pause: Type.Optional(
-      Type.Unsafe<'none' | 'confirm'>({
-        type: 'string',
-        enum: ['none', 'confirm'],
-        description: 'none, which is the default, or confirm: paused after each wave but the last, until `resume`.',
-      }),
-    ),
-    maxFailures: Type.Optional(
-      Type.Unsafe<number | string>({
-        type: ['integer', 'string'],
-        description: `When more than so many have failed, the rollout is paused: ${SHARE_RULE}, rounded up. By default 10.`,
-      }),
-    ),
-    concurrency: Type.Optional(
-      Type.Integer({ minimum: 1, maximum: 16, description: 'Workspaces at a time, by default 2.' }),
-    ),
-    allowDestructive: Type.Optional(Type.Boolean({ description: 'Drop what the version does not have any more.' })),
-    skipConflicts: Type.Optional(
-      Type.Boolean({
-        description: 'Workspaces with records in the way are `skipped` and do not count as failed.',
-      }),
-    ),
-  },
-  { title: 'NewRollout' },
-);
-
-const PLAN_BODY = refinedBody(NewPlan, ({ version, workspaces = null }) => ({ version, slugs: workspaces }));
-const ROLLOUT_BODY = refinedBody(NewRollout, (input, report) => ({
-  version: input.version,
-  slugs: input.workspaces ?? null,
-  waves: parseWaves(input.waves ?? DEFAULT_WAVES, report),
-  pause: input.pause ?? 'none',
-  maxFailures: parseShare(input.maxFailures ?? 10, 0, ['maxFailures'], report),
-  concurrency: input.concurrency ?? 2,
-  allowDestructive: input.allowDestructive ?? false,
-  skipConflicts: input.skipConflicts ?? false,
-}));
-
-const MAX_WORKSPACES = 1_000_000;
-
-function parseShare(value: number | string, least: number, path: readonly (string | number)[], report: Report): Share {
-  const percent = typeof value === 'string' ? /^(0|[1-9]\d?|100)%$/.exec(value)?.[1] : undefined;
-  const number = percent === undefined ? value : Number(percent);
-  if (typeof number !== 'number' || number < least || number > MAX_WORKSPACES) {
-    report(path, 'INVALID', `must be ${SHARE_RULE}, at least ${least}`);
-    return least;
-  }
-  return percent === undefined ? number : `${number}%`;
-}
-
-function parseWaves(values: readonly (number | string)[], report: Report): Waves {
-  return values.map((value, index) => {
-    if (value !== 'rest') return parseShare(value, 1, ['waves', index], report);
-    if (index < values.length - 1) report(['waves', index], 'INVALID', '"rest" may only be last');
-    return value;
-  });
-}
-
-/* ---- responses ---- */
-
-const Count = Type.Integer({ minimum: 0 });
-const RolloutShape = objectShape(
-  {
-    id: Id,
-    version: Version,
-    state: enumShape('planning', 'running', 'paused', 'succeeded', 'finishedWithFailures', 'cancelled'),
-    wave: Type.Integer({ minimum: 1, description: 'The current wave.' }),
-    counts: objectShape(
-      { waiting: Count, running: Count, succeeded: Count, unchanged: Count, failed: Count, skipped: Count },
-      { description: 'Workspaces by state.' },
-    ),
-    createdAt: Time,
-    startedAt: nullableShape(Time),
-    finishedAt: nullableShape(Time),
-  },
-  { title: 'Rollout' },
-);
-
-const WorkspaceShape = objectShape(
-  {
-    workspace: Slug,
-    state: enumShape(...WORKSPACE_STATES),
-    migration: nullableShape({ ...Id, description: 'Id of its migration.' } as typeof Id),
-    error: nullableShape(MigrationErrorShape),
-  },
-  { title: 'RolloutWorkspace' },
-);
-
-const ConflictShape = objectShape(
-  {
-    entity: Type.String(),
-    field: nullableShape(Type.String()),
-    count: Type.Integer({ minimum: 1 }),
-    sampleIds: arrayShape(Type.Number()),
-  },
-  { title: 'RolloutConflict', description: 'Records in the way, and the first ten of them.' },
-);
-
-const PlanShape = objectShape(
-  {
-    id: Id,
-    state: enumShape('planning', 'planned'),
-    planned: { ...Count, description: 'Workspaces that are planned so far.' } as typeof Count,
-    total: Count,
-    unchanged: { ...Count, description: 'Those at this version or a newer one.' } as typeof Count,
-    ready: Count,
-    conflicts: {
-      ...Count,
-      description: 'Those with records in the way, or that cannot be changed so.',
-    } as typeof Count,
-    destructive: { ...Count, description: 'Those that would lose something.' } as typeof Count,
-    workspaces: arrayShape(
-      objectShape({
-        workspace: Slug,
-        conflicts: arrayShape(ConflictShape),
-        error: nullableShape(MigrationErrorShape),
-      }),
-    ),
-  },
-  { title: 'RolloutPlan' },
-);
-
-/* ---- routes ---- */
 
 const ID = { ...SCHEMA_PARAM, id: idParam('rollout') };
 const PLAN: Parameter<string | null> = {
@@ -221,9 +60,6 @@ const STATE: Parameter<(typeof WORKSPACE_STATES)[number] | null> = {
     return state;
   },
 };
-
-// A plan shows the first of them.
-const MAX_SHOWN = 1000;
 
 export const rolloutRoutes = (services: AdminServices & RolloutServices): AdminRoute[] => [
   ...planRoutes(services),
@@ -493,58 +329,3 @@ const noRollout = (id: string): Error => notFound('ROLLOUT_NOT_FOUND', `Rollout 
 
 const requireRollout = (db: Database, schema: SharedSchema, id: string): Promise<Rollout> =>
   requireValue(findRollout(db, schema.id, id), () => noRollout(id));
-
-function showRollout(rollout: Rollout): Static<typeof RolloutShape> {
-  const { id, version, state, wave, createdAt, startedAt, finishedAt } = rollout;
-  const { waiting, running, succeeded, unchanged, failed, skipped } = rollout.counts;
-  return {
-    id: Number(id),
-    version,
-    state,
-    wave,
-    counts: { waiting, running, succeeded, unchanged, failed, skipped },
-    createdAt: formatTime(createdAt),
-    startedAt: formatTime(startedAt),
-    finishedAt: formatTime(finishedAt),
-  };
-}
-
-const showWorkspace = ({ workspace, state, migration, error }: RolloutWorkspace): Static<typeof WorkspaceShape> => ({
-  workspace,
-  state,
-  migration: migration === null ? null : Number(migration),
-  error: error === null ? null : showMigrationError(error),
-});
-
-async function showPlan(db: Database, schema: SharedSchema, which: string | null): Promise<Static<typeof PlanShape>> {
-  const plan = await requireValue(findPlan(db, schema.id, which), () =>
-    notFound(
-      'ROLLOUT_NOT_FOUND',
-      which === null
-        ? 'The schema has no plan of a rollout'
-        : `Plan ${which} of this schema does not exist, or not any more`,
-    ),
-  );
-  const { id } = plan;
-  const { waiting, running, succeeded: ready, unchanged, failed: conflicts } = plan.counts;
-  const [destructive, { rows }] = await Promise.all([
-    countDestructive(db, id),
-    loadRolloutWorkspaces(db, id, 'failed', { page: 0, size: MAX_SHOWN }),
-  ]);
-  const planned = unchanged + ready + conflicts;
-  return {
-    id: Number(id),
-    state: hasEnded(plan) ? 'planned' : 'planning',
-    planned,
-    total: planned + waiting + running,
-    unchanged,
-    ready,
-    conflicts,
-    destructive,
-    workspaces: rows.map(({ workspace, conflicts: records, error }) => ({
-      workspace,
-      conflicts: (records ?? []).map(({ entity, field, count, sampleIds }) => ({ entity, field, count, sampleIds })),
-      error: error === null ? null : showMigrationError(error),
-    })),
-  };
-}
