@@ -58,10 +58,17 @@ const NewWorkspace = objectShape({
   ...NAMES,
   schema: Type.Optional(anyShape()),
   follows: Type.Optional(FollowShape),
+  limits: Type.Optional(LimitChangeShape),
   ...NEW_PARTS,
 });
 const NewWorkspaceDescribed = objectShape(
-  { ...NAMES, schema: Type.Optional(nullableShape(DocumentShape)), follows: Type.Optional(FollowShape), ...NEW_PARTS },
+  {
+    ...NAMES,
+    schema: Type.Optional(nullableShape(DocumentShape)),
+    follows: Type.Optional(FollowShape),
+    limits: Type.Optional(LimitChangeShape),
+    ...NEW_PARTS,
+  },
   { title: 'NewWorkspace' },
 );
 const CorsOrigins = {
@@ -202,13 +209,13 @@ function collectionRoutes(services: NewWorkspaceServices): AdminRoute[] {
       access: 'operator',
       changes: 'named',
       activity: 'written',
-      summary: 'Makes a workspace with the tables of its schema, its identity provider and its first keys',
+      summary: 'Makes a workspace with the tables of its schema, its identity provider, its first keys and its limits',
       description:
         'All of it or nothing, in one transaction. Without a schema it has no entities yet; with `follows` it has that of a version of a shared schema, the newest unless another is named. Without a name it is called by its slug. Keys are shown this once; `meta.warnings` is that of the identity provider.',
       errors: { CONFLICT: 'another workspace of the organization has the slug, or the database is at a limit' },
       body: refinedBody(
         NewWorkspace,
-        ({ slug, name = slug, schema, follows, ...parts }, report, raw) => {
+        ({ slug, name = slug, schema, follows, limits, ...parts }, report, raw) => {
           const hasSchema = schema !== undefined && schema !== null;
           if (hasSchema && follows !== undefined)
             report(['follows'], 'INVALID', 'a workspace that follows a shared schema has no schema of its own');
@@ -218,7 +225,7 @@ function collectionRoutes(services: NewWorkspaceServices): AdminRoute[] {
             follows === undefined
               ? parseParts(parts, report, raw, document, findMistakes)
               : (version: SchemaDocument) => parsePartsAlone(parts, raw, version, findMistakes);
-          return { slug, name, document, follows, parts: readParts };
+          return { slug, name, document, follows, limits, parts: readParts };
         },
         NewWorkspaceDescribed,
       ),
@@ -227,16 +234,17 @@ function collectionRoutes(services: NewWorkspaceServices): AdminRoute[] {
         name: 'Trial',
         schema: { entities: { notes: { fields: { text: { type: 'text' } } } } },
         apiKeys: [{ name: 'server' }],
+        limits: { maxRecords: 10_000 },
       },
       responses: { 201: warnedShape(WorkspaceCreated) },
       async handle({
         organization,
         principal,
-        body: { slug, name, document, follows, parts: readParts },
+        body: { slug, name, document, follows, limits, parts: readParts },
         changed,
         audit,
       }) {
-        const common = { organization: organization.slug, slug, name };
+        const common = { organization: organization.slug, slug, name, limits };
         const version = follows && (await requireFollowable(databases, organization.id, follows));
         const parts = typeof readParts === 'function' ? readParts(version?.document ?? EMPTY_DOCUMENT) : readParts;
         const { identityProvider: provider } = parts;
@@ -244,7 +252,7 @@ function collectionRoutes(services: NewWorkspaceServices): AdminRoute[] {
         const inspected = provider && (await inspect(provider, principal, provider, 'identityProvider.'));
         const { write, actor: createdBy } = await audit.prepare({
           subject: slug,
-          details: { name, ...(follows === undefined ? {} : { follows }) },
+          details: { name, ...(follows && { follows }), ...(limits && { limits }) },
         });
         let createdParts = {};
         const input = {

@@ -43,7 +43,12 @@ export async function readActual(
       }
     }
     if (values !== null)
-      organizations[slug] = { name: String(values.name), schemas: actualSchemas, workspaces: actualWorkspaces };
+      organizations[slug] = {
+        name: String(values.name),
+        limits: (values.limits ?? {}) as ActualOrganization['limits'],
+        schemas: actualSchemas,
+        workspaces: actualWorkspaces,
+      };
   }
   return { organizations, unlisted: includeUnlisted ? await readUnlisted(client, desired) : [] };
 }
@@ -119,6 +124,7 @@ async function readWorkspace(
   return {
     name: String(values.name),
     state: String(values.state),
+    limits: (values.limits ?? {}) as ActualWorkspace['limits'],
     corsOrigins: (values.corsOrigins ?? null) as ActualWorkspace['corsOrigins'],
     follows: actualFollows,
     document: (await client.send('GET', `${path}/schema`)).data as Values,

@@ -3,6 +3,7 @@
 import { dirname, resolve } from 'node:path';
 import type {
   AgentSettings,
+  LimitChange,
   NewApiKey,
   NewIdentityProvider,
   NewOAuthClient,
@@ -176,6 +177,8 @@ export interface DesiredWorkspace {
   /** Display name, or undefined if the file leaves it as it is (also below). */
   readonly name: string | undefined;
   readonly state: string | undefined;
+  /** Limits of its own, of which those that are left out stay; null: that of the organization. */
+  readonly limits: LimitChange | undefined;
   /** Origins of its pages, or null for those of the server. */
   readonly corsOrigins: readonly string[] | null | undefined;
   /** Shared schema that it follows, of the given version or any; null for none. */
@@ -197,6 +200,8 @@ export interface DesiredWorkspace {
 export interface DesiredOrganization {
   readonly slug: string;
   readonly name: string | undefined;
+  /** Limits of its workspaces that have none of their own; null: none. */
+  readonly limits: LimitChange | undefined;
   /** Newest versions of shared schemas by name. */
   readonly schemas: Readonly<Record<string, SchemaFile>>;
   readonly workspaces: readonly DesiredWorkspace[];
@@ -206,6 +211,7 @@ const FORM = 'configuration: an object with "organizations"';
 const WORKSPACE_MEMBERS = [
   'name',
   'state',
+  'limits',
   'corsOrigins',
   'follows',
   'schema',
@@ -234,7 +240,8 @@ export async function parseConfig(
   for (const [slug, value] of parseEntries(file, 'organizations', organizations)) {
     const path = `organizations.${slug}`;
     requireSlug(file, path, slug);
-    const { name, schemas, workspaces } = parseMembers(file, path, value ?? {}, ['name', 'schemas', 'workspaces']);
+    const members = parseMembers(file, path, value ?? {}, ['name', 'limits', 'schemas', 'workspaces']);
+    const { name, limits, schemas, workspaces } = members;
     const schemaFiles: Record<string, SchemaFile> = {};
     for (const [schema, content] of parseEntries(file, `${path}.schemas`, schemas ?? {})) {
       requireSlug(file, `${path}.schemas.${schema}`, schema);
@@ -250,6 +257,7 @@ export async function parseConfig(
     desired.push({
       slug,
       name: parseText(file, `${path}.name`, name),
+      limits: parseLimits(file, `${path}.limits`, limits),
       schemas: schemaFiles,
       workspaces: desiredWorkspaces,
     });
@@ -258,7 +266,7 @@ export async function parseConfig(
 }
 
 /**
- * Returns the part of a file about one workspace, without name and shared schemas of its organization. Throws a failure if the file does
+ * Returns the part of a file about one workspace, without name, limits and shared schemas of its organization. Throws a failure if the file does
  * not name the workspace.
  */
 export function selectWorkspace(
@@ -273,7 +281,7 @@ export function selectWorkspace(
       `The file names no workspace ${workspaceName(address)}. Known: ${names === '' ? 'none' : names}`,
     );
   }
-  return [{ slug: address.organization, name: undefined, schemas: {}, workspaces: [match] }];
+  return [{ slug: address.organization, name: undefined, limits: undefined, schemas: {}, workspaces: [match] }];
 }
 
 interface Source {
@@ -297,6 +305,7 @@ async function parseWorkspace(source: Source, address: WorkspaceAddress, value: 
     address,
     name: parseText(file, `${path}.name`, members.name),
     state: parseState(file, `${path}.state`, members.state),
+    limits: parseLimits(file, `${path}.limits`, members.limits),
     corsOrigins: parseOrigins(file, `${path}.corsOrigins`, members.corsOrigins),
     follows,
     schema:
@@ -448,6 +457,19 @@ function parseState(file: SchemaFile, path: string, state: unknown): string | un
   if (state !== undefined && !STATES.some((one) => one === state))
     throw makeMistake(file, path, `state must be ${STATES.join(', ')}`);
   return state as string | undefined;
+}
+
+/** Names of the limits that the admin API knows. */
+export const LIMIT_NAMES = ['maxRecords', 'maxBytes', 'maxRequestsPerMinute'] as const;
+
+function parseLimits(file: SchemaFile, path: string, value: unknown): LimitChange | undefined {
+  if (value === undefined) return undefined;
+  const limits = parseMembers(file, path, value, LIMIT_NAMES);
+  for (const [name, limit] of Object.entries(limits)) {
+    if (limit !== null && !(Number.isSafeInteger(limit) && Number(limit) >= 0))
+      throw makeMistake(file, `${path}.${name}`, `${name} must be a whole number, or null for none here`);
+  }
+  return limits as LimitChange;
 }
 
 function parseOrigins(file: SchemaFile, path: string, origins: unknown): readonly string[] | null | undefined {

@@ -1,7 +1,7 @@
 // Computes the steps that make a server match a configuration file: the difference between desired and actual state, as
 // requests of the admin API. Pure: the same two values give the same steps, and none when they are equal.
 
-import type { Plan, PublishedVersion } from '../../admin-types/admin-api.d.ts';
+import type { LimitChange, OwnLimits, Plan, PublishedVersion } from '../../admin-types/admin-api.d.ts';
 import { numberText } from '../model/exact-json.ts';
 import { ADMIN_PREFIX, type Query } from './admin-client.ts';
 import { organizationPath, type WorkspaceAddress, workspaceName, workspacePath } from './command.ts';
@@ -9,6 +9,7 @@ import {
   complete,
   type DesiredOrganization,
   type DesiredWorkspace,
+  LIMIT_NAMES,
   LISTS,
   PARTS,
   type Part,
@@ -20,6 +21,7 @@ import { formatQuantity } from './table.ts';
 export interface ActualWorkspace {
   readonly name: string;
   readonly state: string;
+  readonly limits: OwnLimits;
   readonly corsOrigins: readonly string[] | null;
   readonly follows: { readonly schema: string; readonly version: number } | null;
   readonly document: Values;
@@ -38,6 +40,7 @@ export interface ActualSchema {
 
 export interface ActualOrganization {
   readonly name: string;
+  readonly limits: OwnLimits;
   readonly schemas: Readonly<Record<string, ActualSchema>>;
   readonly workspaces: Readonly<Record<string, ActualWorkspace>>;
 }
@@ -151,16 +154,31 @@ export const describeShared = ({ address, member, name, ids }: SharedName): stri
 export const getDeleteCommand = ({ address, member }: SharedName): string =>
   `${LISTS[member]!.deleteCommand} <id> -w ${workspaceName(address)}`;
 
-function organizationSteps({ slug, name }: DesiredOrganization, actual: ActualOrganization | undefined): Step[] {
-  const common = { place: slug, what: 'organization', needs: [] };
+function organizationSteps(
+  { slug, name, limits }: DesiredOrganization,
+  actual: ActualOrganization | undefined,
+): Step[] {
   if (actual === undefined) {
-    const body = { slug, ...(name === undefined ? {} : { name }) };
+    const body = { slug, ...(name === undefined ? {} : { name }), ...(limits === undefined ? {} : { limits }) };
     const request: Request = { method: 'POST', path: `${ADMIN_PREFIX}/organizations`, body };
-    return [{ ...common, change: 'create', details: [], requests: [request] }];
+    const details = differences({}, limits ?? {});
+    return [{ place: slug, what: 'organization', needs: [], change: 'create', details, requests: [request] }];
   }
-  if (name === undefined || name === actual.name) return [];
-  const request: Request = { method: 'PUT', path: organizationPath(slug), body: { name } };
-  return [{ ...common, change: 'change', details: [difference('name', actual.name, name)], requests: [request] }];
+  const isRenamed = name !== undefined && name !== actual.name;
+  const limitChange = changedLimits(limits, actual.limits);
+  const details = [...(isRenamed ? [difference('name', actual.name, name)] : []), ...limitChange.details];
+  if (details.length === 0) return [];
+  const body = { ...(isRenamed ? { name } : {}), ...limitChange.body };
+  return [put(slug, 'organization', organizationPath(slug), { body, details })];
+}
+
+/** Returns the limits of the file that differ, as a member of a body, and their differences. */
+function changedLimits(limits: LimitChange = {}, actual: OwnLimits = {}) {
+  const changed = LIMIT_NAMES.filter((name) => limits[name] !== undefined && limits[name] !== (actual[name] ?? null));
+  return {
+    body: changed.length === 0 ? {} : { limits: Object.fromEntries(changed.map((name) => [name, limits[name]])) },
+    details: changed.map((name) => difference(name, actual[name], limits[name])),
+  };
 }
 
 /** Returns the steps that publish versions of shared schemas, before workspaces follow them. */
@@ -244,9 +262,9 @@ function workspaceSteps(desired: DesiredWorkspace, actual: ActualWorkspace | und
   ];
 }
 
-/** Returns the step for name, state and origins; a new workspace is created with its name. */
+/** Returns the step for name, state, limits and origins; a new workspace is created with its name and its limits. */
 function settingSteps(
-  { address, name, state, corsOrigins, follows }: DesiredWorkspace,
+  { address, name, state, limits, corsOrigins, follows }: DesiredWorkspace,
   actual: ActualWorkspace | undefined,
 ): Step[] {
   const actualSettings = {
@@ -261,11 +279,14 @@ function settingSteps(
     ...(corsOrigins === undefined || isSame(corsOrigins, actualSettings.corsOrigins) ? {} : { corsOrigins }),
     ...(follows === null && actualSettings.follows !== null ? { follows } : {}),
   };
+  const limitChange = changedLimits(actual && limits, actual?.limits);
   const details = Object.entries(settings).map(([member, value]) =>
     difference(member, actualSettings[member as keyof typeof settings], value),
   );
+  details.push(...limitChange.details);
   if (details.length === 0) return [];
-  return [put(workspaceName(address), 'workspace', workspacePath(address), { body: settings, details })];
+  const body = { ...settings, ...limitChange.body };
+  return [put(workspaceName(address), 'workspace', workspacePath(address), { body, details })];
 }
 
 /** Returns the step by which a workspace begins to follow a shared schema, or gets the version that the file names. */
@@ -290,19 +311,20 @@ function followSteps({ address, follows }: DesiredWorkspace, { follows: actual, 
 const countRecordsInTheWay = (plan: Plan | null): number =>
   plan?.steps.reduce((sum, { conflicts }) => sum + (conflicts?.count ?? 0), 0) ?? 0;
 
-function creation({ address, name, schema, follows }: DesiredWorkspace, place: string): Step {
+function creation({ address, name, limits, schema, follows }: DesiredWorkspace, place: string): Step {
   const body = {
     slug: address.workspace,
     ...(name === undefined ? {} : { name }),
     ...(schema === undefined ? {} : { schema: schema.document }),
     ...(follows ? { follows } : {}),
+    ...(limits === undefined ? {} : { limits }),
   };
   const path = `${organizationPath(address.organization)}/workspaces`;
   return {
     place,
     change: 'create',
     what: 'workspace',
-    details: follows ? [difference('follows', undefined, follows)] : [],
+    details: [...(follows ? [difference('follows', undefined, follows)] : []), ...differences({}, limits ?? {})],
     needs: [],
     requests: [{ method: 'POST', path, body }],
     ...(schema === undefined ? {} : { schema: { address, file: schema } }),

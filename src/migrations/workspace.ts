@@ -14,6 +14,7 @@ import {
   deleteWorkspaceRow,
   type Follows,
   insertWorkspace,
+  type LimitChange,
   toWorkspaceError,
   type WorkspaceSummary,
 } from '../store/workspaces.ts';
@@ -32,6 +33,8 @@ export interface NewWorkspace {
   readonly name: string;
   /** Result of parseSchemaDocument(); without it the workspace has no entities. */
   readonly document?: SchemaDocument;
+  /** Limits of its own; null: that of the organization. */
+  readonly limits?: LimitChange | undefined;
   /** A shared schema whose version it gets in place of a document: of the given number, or the newest. */
   readonly follows?:
     | { readonly schemaId: string; readonly schema: string; readonly version?: number | undefined }
@@ -50,7 +53,7 @@ export async function createWorkspace(
   workspace: NewWorkspace,
   complete?: (session: Session, created: WorkspaceSummary) => Promise<void>,
 ): Promise<WorkspaceSummary | undefined> {
-  const { organization, slug, name } = workspace;
+  const { organization, slug, name, limits } = workspace;
   throwWhenUnavailable(databases.topology.everyNode);
   // The row and the tables lie in one database, so they share a transaction.
   return databases.directory
@@ -63,6 +66,7 @@ export async function createWorkspace(
           slug,
           name,
           document: JSON.stringify(document),
+          limits,
           follows: version?.follows ?? null,
         });
         if (created === undefined) return undefined;
@@ -110,7 +114,7 @@ export interface EmptyWorkspace {
  */
 export async function createEmptyWorkspace(
   session: Session,
-  { organization, slug, name, document }: Required<Omit<NewWorkspace, 'follows'>>,
+  { organization, slug, name, document }: Required<Omit<NewWorkspace, 'limits' | 'follows'>>,
   topology: Topology,
 ): Promise<EmptyWorkspace | undefined> {
   const extensions = await findExtensions(session, document);

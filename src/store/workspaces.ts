@@ -120,22 +120,24 @@ export async function insertWorkspace(
     readonly slug: string;
     readonly name: string;
     readonly document: string;
+    readonly limits?: LimitChange | undefined;
     readonly follows?: Follows | null;
   },
 ): Promise<WorkspaceSummary | undefined> {
-  const { slug, name, document, follows = null } = workspace;
+  const { slug, name, document, limits = {}, follows = null } = workspace;
   const [next] = await session.query<{ id: string }>(
     toQuery(sql`select nextval(pg_get_serial_sequence('wda.workspace', 'id')) as id`),
   );
   const { id } = next as { id: string };
   const databaseSchema = databaseSchemaName(id, slug);
-  const [row] = await session.query<{ createdAt: Date; organizationId: string }>(
-    toQuery(sql`insert into wda.workspace (id, organization_id, slug, name, database_schema, document, entity_ids, shared_schema_id, shared_schema_version)
+  const [row] = await session.query<{ createdAt: Date; organizationId: string; limits: StoredLimits }>(
+    toQuery(sql`insert into wda.workspace (id, organization_id, slug, name, database_schema, document, limits, entity_ids, shared_schema_id, shared_schema_version)
 overriding system value
 select ${id}::bigint, o.id, ${slug}, ${name}, ${databaseSchema}, ${document}::json,
+  jsonb_strip_nulls(${JSON.stringify(limits)}::jsonb),
   wda.entity_ids('{}', e.names, e.names), ${follows?.schemaId ?? null}::bigint, ${follows?.version ?? null}::int4
 from (select array(select json_object_keys(${document}::json -> 'entities')) as names) e, wda.organization o where o.slug = ${organization}
-returning created_at as "createdAt", organization_id as "organizationId"`),
+returning created_at as "createdAt", organization_id as "organizationId", limits`),
   );
   return (
     row && {
@@ -146,7 +148,6 @@ returning created_at as "createdAt", organization_id as "organizationId"`),
       name,
       databaseSchema,
       state: 'active',
-      limits: {},
       corsOrigins: null,
       follows,
     }

@@ -18,11 +18,13 @@ const there = (shop: object = {}): Actual => ({
   organizations: {
     acme: {
       name: 'acme',
+      limits: { maxBytes: 7 },
       schemas: {},
       workspaces: {
         shop: {
           name: 'shop',
           state: 'active',
+          limits: { maxRecords: 5 },
           corsOrigins: null,
           follows: null,
           document: { entities: {} },
@@ -90,6 +92,8 @@ for (const [says, wanted, actual, lines] of [
   ],
   ['the same state', 'state: active', there(), []],
   ['another state', 'state: readOnly', there(), ['change acme/shop: workspace PUT …']],
+  ['the same limits, and one that it has not', 'limits: { maxRecords: 5, maxBytes: null }', there(), []],
+  ['another limit', 'limits: { maxRecords: 6 }', there(), ['change acme/shop: workspace PUT …']],
   ['another name', 'name: Shop', there(), ['change acme/shop: workspace PUT …']],
   [
     'nothing is there',
@@ -317,6 +321,25 @@ test('settings, row rules, roles and grants go into the schema that the file has
   });
 });
 
+test('limits are sent as they differ, and with a new workspace or organization', async () => {
+  const organization = (limits: string, shop: string) =>
+    read(`organizations:\n  acme: { limits: ${limits}, workspaces: { shop: { limits: ${shop} } } }\n`);
+  const wanted = await organization('{ maxBytes: null, maxRecords: 9 }', '{ maxRecords: null, maxBytes: 8 }');
+  const describe = ({ details, requests }: Step) => [
+    details,
+    (requests[0]?.body as { limits?: unknown } | undefined)?.limits,
+  ];
+  assert.deepEqual(makeSteps(wanted, there()).map(describe), [
+    [['maxRecords: 9', 'maxBytes: 7 → null'], { maxRecords: 9, maxBytes: null }],
+    [['maxRecords: 5 → null', 'maxBytes: 8'], { maxRecords: null, maxBytes: 8 }],
+  ]);
+  assert.deepEqual(makeSteps(wanted, NOTHING).map(describe), [
+    [['maxRecords: 9'], { maxBytes: null, maxRecords: 9 }],
+    [['maxBytes: 8'], { maxRecords: null, maxBytes: 8 }],
+  ]);
+  assert.deepEqual(makeSteps(await organization('{ maxBytes: 7 }', '{}'), there()), []);
+});
+
 test('one workspace of a file leaves out the others, and the name of the organization', async () => {
   const wanted = await read(
     'organizations:\n  acme: { name: Acme, workspaces: { shop: {}, other: { name: x } } }\n  more: {}',
@@ -354,7 +377,7 @@ for (const [members, message] of [
   ['mcp: null', 'config.yaml:5: must be an object with enabled, writes, entities'],
   [
     'apiKey: {}',
-    /apiKey means nothing here\. Known: name, state, corsOrigins, follows, schema, settings, rowRules, roles, grants, identityProvider, mcp, apiKeys/,
+    /apiKey means nothing here\. Known: name, state, limits, corsOrigins, follows, schema, settings, rowRules, roles, grants, identityProvider, mcp, apiKeys/,
   ],
   ['schema: { $file: a, entities: {} }', /entities means nothing here\. Known: \$file/],
   ['schema: shop.yaml', /schema must be a document or/],
@@ -362,6 +385,9 @@ for (const [members, message] of [
   ['schema: { entities: { a: { settings: {} } } }\n        settings: { a: {} }', /the schema has settings of a, too/],
   ['rowRules: { orders: { column: a } }', /row rules must be a list/],
   ['state: readonly', /state must be active, readOnly, suspended/],
+  ['limits: { maxRows: 5 }', /maxRows means nothing here\. Known: maxRecords, maxBytes, maxRequestsPerMinute/],
+  ['limits: { maxRecords: -1 }', 'config.yaml:5: maxRecords must be a whole number, or null for none here'],
+  ['limits: null', /must be an object with maxRecords, maxBytes/],
   ['corsOrigins: "*"', /corsOrigins must be a list of origins, or null for those of the server/],
   ['roles: agent', 'config.yaml:5: roles must be a list of names'],
   ['grants: { orders: { can: [read] } }', /grants must be a list of objects with role and can, or null/],

@@ -2,7 +2,7 @@
 // current state as a file.
 
 import type { Command } from 'commander';
-import type { SchemaVersion, SharedSchema, Workspace } from '../../../admin-types/admin-api.d.ts';
+import type { Organization, SchemaVersion, SharedSchema, Workspace } from '../../../admin-types/admin-api.d.ts';
 import { clientSettings } from '../../config.ts';
 import { ADMIN_PREFIX, type AdminClient } from '../admin-client.ts';
 import {
@@ -222,12 +222,12 @@ async function exportConfig(options: GlobalOptions): Promise<void> {
     };
   } else {
     for (const organization of await slugs(client, `${ADMIN_PREFIX}/organizations`)) {
-      const { data } = await client.send('GET', organizationPath(organization));
+      const { name, limits } = (await client.send<Organization>('GET', organizationPath(organization))).data;
       const workspaces: Record<string, unknown> = {};
       for (const workspace of await slugs(client, `${organizationPath(organization)}/workspaces`))
         workspaces[workspace] = await exportWorkspace(options, client, { organization, workspace });
       const schemas = await exportSchemas(client, organization);
-      organizations[organization] = { name: (data as Values).name, ...schemas, workspaces };
+      organizations[organization] = { name, ...(limits && { limits }), ...schemas, workspaces };
     }
   }
   const document = { organizations };
@@ -253,6 +253,7 @@ async function exportWorkspace(
   const {
     name,
     state,
+    limits,
     corsOrigins = null,
     follows,
   } = (await client.send<Workspace>('GET', workspacePath(address))).data;
@@ -283,6 +284,7 @@ async function exportWorkspace(
   return {
     name,
     ...stated,
+    ...(limits && { limits }),
     corsOrigins,
     ...document,
     ...Object.fromEntries(single),

@@ -10,14 +10,14 @@ import {
   workspaceName,
   workspacePath,
 } from '../command.ts';
+import { LIMIT_NAMES } from '../config-file.ts';
 import { printResult } from '../io.ts';
 import { formatBytes } from '../progress.ts';
 import { formatCount, renderPairs, renderTable } from '../table.ts';
 
 type LimitOptions = GlobalOptions & Partial<Readonly<Record<Name, number | typeof NONE>>>;
 
-const NAMES = ['maxRecords', 'maxBytes', 'maxRequestsPerMinute'] as const;
-type Name = (typeof NAMES)[number];
+type Name = (typeof LIMIT_NAMES)[number];
 
 const LABELS: Readonly<Record<Name, string>> = {
   maxRecords: 'Records',
@@ -75,7 +75,7 @@ function parseLimit(text: string): number | typeof NONE {
 
 const toChange = (options: LimitOptions): LimitChange =>
   Object.fromEntries(
-    NAMES.flatMap((name) => {
+    LIMIT_NAMES.flatMap((name) => {
       const limit = options[name];
       return limit === undefined ? [] : [[name, limit === NONE ? null : limit]];
     }),
@@ -111,7 +111,7 @@ const printLimits = (
   printResult(options, limits, () =>
     renderPairs([
       head,
-      ...NAMES.map((name) => [LABELS[name], limits[name] == null ? none : formatCount(limits[name])] as const),
+      ...LIMIT_NAMES.map((name) => [LABELS[name], limits[name] == null ? none : formatCount(limits[name])] as const),
     ]),
   );
 

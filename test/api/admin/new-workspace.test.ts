@@ -132,6 +132,25 @@ test('what only the database refuses makes nothing, either', async () => {
   for (const slug of ['three']) assert.equal((await read(slug)).status, 404);
 });
 
+test('limits are stored with it, and in force with its first request', async () => {
+  const limits = { maxRecords: 1, maxBytes: null };
+  const { json, status, text } = await make({ slug: 'limited', schema: SCHEMA, apiKeys: [{ name: 'app' }], limits });
+  assert.equal(status, 201, text);
+  assert.deepEqual(json.data.limits, { maxRecords: 1 });
+  assert.deepEqual((await read('limited')).json.data.limits, { maxRecords: 1 });
+  const [{ details }] = (await read('limited/activity')).json.data;
+  assert.deepEqual([details.limits, details.apiKeys.length], [limits, 1]);
+  const create = (name: string) =>
+    other.call('/api/v1/acme/limited/tags', { method: 'POST', credential: json.data.apiKeys[0].key, body: { name } });
+  assert.equal((await create('one')).status, 201);
+  assert.equal((await create('two')).json.error.code, 'QUOTA_EXCEEDED');
+  const wrong = await make({ slug: 'wrong', limits: { maxRecords: -1, maxRows: 1 } });
+  assert.deepEqual(
+    [wrong.status, ...wrong.json.error.details.map(({ field }: { readonly field: string }) => field)],
+    [400, 'limits.maxRecords', 'limits.maxRows'],
+  );
+});
+
 test('a workspace without the parts is answered without them', async () => {
   const { json } = await make({ slug: 'four' });
   assert.deepEqual(Object.keys(json.data), ['id', 'organization', 'slug', 'name', 'createdAt', 'state']);
