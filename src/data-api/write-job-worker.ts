@@ -94,6 +94,8 @@ const agentJobRefused = (): ApiError =>
 const LEASE_LOST = new Error('the lease of a job is lost');
 /** Tells that the workspace has another name meanwhile, is gone, or takes no writes. */
 const WORKSPACE_CLOSED = new Error('the workspace of a job takes no writes');
+/** Tells that the entity has another name since the batch began. */
+const NAME_CHANGED = new Error('the entity of a job has another name');
 // Its state may change between two looks.
 const CLOSED: readonly string[] = ['WORKSPACE_READ_ONLY', 'WORKSPACE_SUSPENDED'];
 
@@ -131,7 +133,8 @@ export function makeWriteJobWorker(deps: WriteJobWorkerDeps): WriteJobWorker {
   /** Lets a job wait after an error that may pass, or ends it. */
   async function stop(job: ClaimedWriteJob, error: unknown): Promise<void> {
     if (error === LEASE_LOST) return;
-    const apiError = error === WORKSPACE_CLOSED ? undefined : toApiError(translateStatementError(error));
+    const apiError =
+      error === WORKSPACE_CLOSED || error === NAME_CHANGED ? undefined : toApiError(translateStatementError(error));
     const isTimedOut = apiError?.code === 'QUERY_TIMEOUT' && job.attempts + 1 >= MAX_TIMEOUTS;
     const mayPass = apiError?.status === 503 || CLOSED.includes(apiError?.code ?? '');
     if (apiError === undefined || (mayPass && !isTimedOut)) {
@@ -197,14 +200,40 @@ export function makeWriteJobWorker(deps: WriteJobWorkerDeps): WriteJobWorker {
 
 /** Writes a batch as its sender; returns the number of changed records. */
 async function writeBatch(deps: WriteJobWorkerDeps, job: ClaimedWriteJob, batch: WriteJobBatch): Promise<number> {
+  const current = await loadWorkspace(deps, job);
+  const entity = findEntityName(current, job);
+  try {
+    return await writeAs(deps, job, { batch, current, entity });
+  } catch (error) {
+    // A name that was read before it changed is refused, as any unknown one.
+    if (findEntityName(await loadWorkspace(deps, job), job) !== entity) throw NAME_CHANGED;
+    throw error;
+  }
+}
+
+async function loadWorkspace({ cache }: WriteJobWorkerDeps, job: ClaimedWriteJob): Promise<Workspace> {
+  const current = await cache.get(job.organization, job.workspace);
+  if (current?.id !== job.workspaceId || current.state !== 'active') throw WORKSPACE_CLOSED;
+  return current;
+}
+
+interface Batch {
+  readonly batch: WriteJobBatch;
+  readonly current: Workspace;
+  /** Name of the entity. */
+  readonly entity: string;
+}
+
+async function writeAs(
+  deps: WriteJobWorkerDeps,
+  job: ClaimedWriteJob,
+  { batch, current, entity }: Batch,
+): Promise<number> {
   const sender = parseExact(job.sender) as JobSender;
   const address = { organization: job.organization, workspace: job.workspace };
-  const current = await deps.cache.get(address.organization, address.workspace);
-  if (current?.id !== job.workspaceId || current.state !== 'active') throw WORKSPACE_CLOSED;
   const { writes, enabled } = current.agents;
   if (sender.via === 'mcp' && !(enabled && writes !== 'off')) throw agentJobRefused();
   const principal = await deps.findPrincipal(current, sender);
-  const entity = findEntityName(current, job);
   const tail = job.operation === 'update' ? '_update' : '_delete';
   const request = makeRequest(
     { method: 'POST', path: `${PREFIX}${job.organization}/${job.workspace}/${entity}/${tail}` },

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import pg from 'pg';
 import { prepare, use, useServer } from '../../support/resources.ts';
-import type { Answer } from '../../support/server.ts';
+import { ADMIN_KEY, type Answer } from '../../support/server.ts';
 import { until } from '../../support/wait-until.ts';
 
 const ITEMS = {
@@ -243,6 +243,52 @@ describe('a schema change', () => {
     await unparkAgain();
     const failed = await show(reused);
     assert.deepEqual([failed.state, failed.error.reason], ['failed', 'JOB_SCHEMA_CHANGED'], JSON.stringify(failed));
+  });
+
+  test('in the middle of a batch, of the entity or of the workspace, only delays a job that a new name is for', async () => {
+    await put(SCHEMA);
+    const { items, ...others } = SCHEMA.entities;
+    const rename = async (slug: string, from: string): Promise<void> => {
+      const path = `/api/admin/v1/organizations/t/workspaces/${from}`;
+      const { status, text } = await server.call(path, { method: 'PUT', body: { slug }, credential: ADMIN_KEY });
+      assert.equal(status, 200, text);
+    };
+    for (const [change, undo] of [
+      [
+        () => put({ ...SCHEMA, entities: { goods: { ...items, renamedFrom: 'items' }, ...others } }),
+        () => put({ ...SCHEMA, entities: { items: { ...items, renamedFrom: 'goods' }, ...others } }),
+      ],
+      [() => rename('renamed-jobs', 'jobs'), () => rename('jobs', 'renamed-jobs')],
+    ] as const) {
+      const before = await sum('stock');
+      const unpark = await park();
+      const id = started(await update({ stock: { $inc: 1 } }));
+      const client = new pg.Client({ connectionString: server.database.url });
+      await client.connect();
+      try {
+        // The batch waits for the key of its sender, and has read the names.
+        await client.query('begin; lock table wda.api_key in access exclusive mode');
+        await unpark();
+        await until('the batch waits', async () => {
+          const [row] = await query(
+            "select count(*)::int4 as count from pg_locks where relation = 'wda.api_key'::regclass and not granted",
+          );
+          return Number(row?.count) > 0;
+        });
+        await change();
+        await client.query('rollback');
+      } finally {
+        await client.end();
+      }
+      await until('the job ends', async () => {
+        const [row] = await query(`select state from wda.write_job where id = ${id}`);
+        return row?.state !== 'running';
+      });
+      await undo();
+      const job = await show(id);
+      assert.deepEqual([job.state, job.error, job.updated], ['succeeded', null, COUNT - 1]);
+      assert.equal(await sum('stock'), before + COUNT - 1);
+    }
   });
 
   test('ends a job whose entity it removes', async () => {
