@@ -1,6 +1,13 @@
 // Reads the current state of the organizations and workspaces of a configuration file from a server.
 
-import type { Plan, PublishedVersion, SchemaVersion, SharedSchema } from '../../admin-types/admin-api.d.ts';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type {
+  Plan,
+  PublishedVersion,
+  RolloutPlan,
+  SchemaVersion,
+  SharedSchema,
+} from '../../admin-types/admin-api.d.ts';
 import { ADMIN_PREFIX, type AdminClient } from './admin-client.ts';
 import { organizationPath, type WorkspaceAddress, workspaceName, workspacePath } from './command.ts';
 import { type DesiredOrganization, type DesiredWorkspace, LISTS, PARTS, type Values } from './config-file.ts';
@@ -96,6 +103,37 @@ async function readFollowed(
   return (await client.send<SchemaVersion>('GET', `${path}/versions/${number}`)).data.schema;
 }
 
+const PLAN_POLL_MS = 100;
+
+/** Plans the other version that the file names of the shared schema that a workspace follows already; null without one. */
+async function planVersion(
+  client: AdminClient,
+  { address, follows }: DesiredWorkspace,
+  actual: ActualWorkspace['follows'],
+  schemas: DesiredOrganization['schemas'],
+): Promise<RolloutPlan | null> {
+  if (actual === null || follows?.schema !== actual.schema) return null;
+  const { schema, version } = follows;
+  if (version === undefined || version === actual.version) return null;
+  if (version < actual.version)
+    throw runtimeFailure(
+      `The workspace has version ${actual.version} of shared schema ${schema}, and goes forward only: to go back, publish the former document as a new version`,
+    );
+  const path = `${organizationPath(address.organization)}/schemas/${schema}`;
+  const { newest } = (await client.send<SharedSchema>('GET', path)).data;
+  // A version that the file publishes itself is there when its workspaces get it.
+  if (schemas[schema] !== undefined && version > Number(newest)) return null;
+  const body = { version, workspaces: [address.workspace] };
+  let { data } = await client.send<RolloutPlan>('POST', `${path}/rollouts/plan`, { body });
+  while (data.state !== 'planned') {
+    await sleep(PLAN_POLL_MS);
+    ({ data } = await client.send<RolloutPlan>('GET', `${path}/rollouts/plan`, { query: [['id', data.id]] }));
+  }
+  const error = data.workspaces[0]?.error;
+  if (error) throw runtimeFailure(error.message);
+  return data;
+}
+
 async function readWorkspace(
   client: AdminClient,
   desired: DesiredWorkspace,
@@ -129,6 +167,7 @@ async function readWorkspace(
     follows: actualFollows,
     document: (await client.send('GET', `${path}/schema`)).data as Values,
     plan,
+    versionPlan: await planVersion(client, desired, actualFollows, schemas),
     ...(await readParts(client, address, Object.keys(desired.parts), Object.keys(desired.lists))),
   };
 }

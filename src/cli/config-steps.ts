@@ -1,7 +1,7 @@
 // Computes the steps that make a server match a configuration file: the difference between desired and actual state, as
 // requests of the admin API. Pure: the same two values give the same steps, and none when they are equal.
 
-import type { LimitChange, OwnLimits, Plan, PublishedVersion } from '../../admin-types/admin-api.d.ts';
+import type { LimitChange, OwnLimits, Plan, PublishedVersion, RolloutPlan } from '../../admin-types/admin-api.d.ts';
 import { numberText } from '../model/exact-json.ts';
 import { ADMIN_PREFIX, type Query } from './admin-client.ts';
 import { organizationPath, type WorkspaceAddress, workspaceName, workspacePath } from './command.ts';
@@ -27,6 +27,8 @@ export interface ActualWorkspace {
   readonly document: Values;
   /** Plan of the desired schema, or of the shared one that it begins to follow; null without one. */
   readonly plan: Plan | null;
+  /** Plan of the other version that the file names of the shared schema that it follows; null without one. */
+  readonly versionPlan: RolloutPlan | null;
   readonly parts: Readonly<Record<string, Values | null>>;
   readonly lists: Readonly<Record<string, readonly Values[]>>;
 }
@@ -290,23 +292,41 @@ function settingSteps(
 }
 
 /** Returns the step by which a workspace begins to follow a shared schema, or gets the version that the file names. */
-function followSteps({ address, follows }: DesiredWorkspace, { follows: actual, plan }: ActualWorkspace): Step[] {
+function followSteps(
+  { address, follows }: DesiredWorkspace,
+  { follows: actual, plan, versionPlan }: ActualWorkspace,
+): Step[] {
   if (!follows) return [];
   const isNew = follows.schema !== actual?.schema;
   // Without a version it goes on by rollouts.
   if (!isNew && (follows.version === undefined || follows.version === actual.version)) return [];
   const planned = isNew ? plan : null;
+  const conflicts = versionPlan?.workspaces.flatMap((workspace) => workspace.conflicts) ?? [];
+  const isDestructive = planned?.destructive === true || (versionPlan?.destructive ?? 0) > 0;
   const step = put(workspaceName(address), 'shared schema', workspacePath(address), {
     body: { follows },
-    details: [difference('follows', actual, follows), ...(planned?.steps.map(describePlanned) ?? [])],
+    details: [
+      difference('follows', actual, follows),
+      ...(planned?.steps.map(describePlanned) ?? []),
+      ...(planned === null && isDestructive ? ['destroys data'] : []),
+      ...conflicts.map(describeConflict),
+    ],
     query: [
-      ['allowDestructive', planned?.destructive || undefined],
+      ['allowDestructive', isDestructive || undefined],
       ['wait', 1],
     ],
   });
-  const recordsInTheWay = countRecordsInTheWay(planned);
-  return [{ ...step, needs: planned?.destructive ? ['allowDestructive'] : [], recordsInTheWay, migrates: address }];
+  const recordsInTheWay = conflicts.reduce((sum, { count }) => sum + count, countRecordsInTheWay(planned));
+  return [{ ...step, needs: isDestructive ? ['allowDestructive'] : [], recordsInTheWay, migrates: address }];
 }
+
+const describeConflict = ({
+  entity,
+  field,
+  count,
+  sampleIds,
+}: RolloutPlan['workspaces'][number]['conflicts'][number]) =>
+  `records in the way of ${field === null ? entity : `${entity}.${field}`}: ${count}, such as id ${sampleIds.join(', ')}`;
 
 const countRecordsInTheWay = (plan: Plan | null): number =>
   plan?.steps.reduce((sum, { conflicts }) => sum + (conflicts?.count ?? 0), 0) ?? 0;

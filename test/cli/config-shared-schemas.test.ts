@@ -93,3 +93,50 @@ test('a file that says two things is refused, and one that says another than the
   assert.equal(planned.code, 1);
   assert.match(planned.stdout, /follows shared schema helpdesk, and the file has another schema/);
 });
+
+test('a version in the file is planned: what it drops needs its option, and an older one is refused', async () => {
+  const publish = (fields: object) =>
+    server.call('/api/admin/v1/organizations/acme/schemas/desk/versions', {
+      method: 'POST',
+      credential: ADMIN_KEY,
+      body: { entities: { tickets: { fields } } },
+    });
+  await server.call('/api/admin/v1/organizations/acme/schemas', {
+    method: 'POST',
+    credential: ADMIN_KEY,
+    body: { name: 'desk' },
+  });
+  const text = { type: 'string' };
+  for (const fields of [{ code: text, note: text }, { code: text }, { code: { type: 'integer' } }])
+    assert.equal((await publish(fields)).status, 201);
+  const pin = (version: number) =>
+    writeFileSync(
+      join(folder, 'pin.yaml'),
+      `organizations: { acme: { workspaces: { pinned: { follows: { schema: desk, version: ${version} } } } } }\n`,
+    );
+  pin(1);
+  assert.equal((await run('apply', 'pin.yaml')).code, 0);
+
+  pin(2);
+  assert.match(
+    (await run('plan', 'pin.yaml')).stdout,
+    /version":1\} → .*version":2\}\n {4}destroys data\n {4}needs --allow-destructive\n/,
+  );
+  const refused = await run('apply', 'pin.yaml');
+  assert.equal(refused.code, 1);
+  assert.match(refused.stderr, /nothing has been changed/);
+  assert.equal((await run('apply', 'pin.yaml', '--allow-destructive')).code, 0);
+
+  pin(1);
+  const lower = await run('plan', 'pin.yaml');
+  assert.equal(lower.code, 1);
+  assert.match(lower.stdout, /The workspace has version 2 of shared schema desk, and goes forward only/);
+
+  await server.call('/api/v1/acme/pinned/tickets', { method: 'POST', credential: ADMIN_KEY, body: { code: 'x' } });
+  pin(3);
+  const inTheWay = await run('plan', 'pin.yaml');
+  assert.equal(inTheWay.code, 1);
+  assert.match(inTheWay.stdout, /records in the way of tickets\.code: 1, such as id 1/);
+  pin(9);
+  assert.match((await run('plan', 'pin.yaml')).stdout, /is no version of desk: its versions are 1 to 3/);
+});

@@ -29,6 +29,7 @@ const there = (shop: object = {}): Actual => ({
           follows: null,
           document: { entities: {} },
           plan: null,
+          versionPlan: null,
           parts: {},
           lists: {},
           ...shop,
