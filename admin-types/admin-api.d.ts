@@ -1184,7 +1184,7 @@ export interface components {
       /** @description Those at this version or a newer one. */
       readonly unchanged: number;
       readonly ready: number;
-      /** @description Those with records in the way, or that cannot be changed so. */
+      /** @description Those with records in the way, or with no way to the version. */
       readonly conflicts: number;
       /** @description Those that would lose something. */
       readonly destructive: number;

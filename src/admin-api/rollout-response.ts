@@ -70,7 +70,7 @@ export const PlanShape = objectShape(
     ready: Count,
     conflicts: {
       ...Count,
-      description: 'Those with records in the way, or that cannot be changed so.',
+      description: 'Those with records in the way, or with no way to the version.',
     } as typeof Count,
     destructive: { ...Count, description: 'Those that would lose something.' } as typeof Count,
     workspaces: arrayShape(

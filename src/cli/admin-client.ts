@@ -236,6 +236,7 @@ const HINTS: Readonly<Record<string, readonly string[]>> = {
   FOLLOWS_SHARED_SCHEMA: [
     'By this command line: wda schema publish <file> --as <org/schema>, or wda workspace unfollow <org/workspace>',
   ],
+  DESTRUCTIVE_CHANGE: ['By this command line: the same command with --allow-destructive'],
   CHANGES_OFF: ['By this command line: wda changes set <entity> --keep feed, or --keep history'],
 };
 

@@ -5,6 +5,8 @@ import { printable, renderTable } from './table.ts';
 /** Mistake of a rejected request, from `error.details` of the server. */
 interface FailureDetail {
   readonly row?: number;
+  /** Record of an update or deletion by filter. */
+  readonly id?: number;
   /** Line of the file with the mistake; of a schema file it is added by the command line. */
   readonly line?: number;
   readonly field?: string | null;
@@ -155,10 +157,11 @@ function describeDetails(details: readonly FailureDetail[]): readonly string[] {
   return details.map((detail) => `  ${printable(describeDetail(detail))}`);
 }
 
-/** Formats `line 3: entities.orders: REQUIRED message`, without missing parts. */
+/** Formats `line 3, entities.orders: REQUIRED message`, without missing parts. */
 function describeDetail(detail: FailureDetail): string {
   const location = [
     ...(detail.line === undefined ? [] : [`line ${detail.line}`]),
+    ...(detail.id === undefined ? [] : [`id ${detail.id}`]),
     ...(detail.field === undefined || detail.field === null || detail.field === '' ? [] : [detail.field]),
   ].join(', ');
   const text = [detail.code, detail.message].filter((part) => part !== undefined).join(' ');

@@ -72,7 +72,11 @@ for (const [args, code, message] of [
   [['update', 'items', '--all', '--set', 'stock', '--max', '5', '--yes'], 2, /--set takes <field>=<value>, not stock/],
   [['update', 'items', '--all', '--set', 'data={', '--max', '5', '--yes'], 2, /--set data: \{ is not JSON/],
   [['update', 'items', '--all', '--set', 'stok=1', '--max', '5', '--yes'], 1, /Did you mean stock\?/],
-  [['update', 'items', '--all', '--set', 'stock={"$inc": -2}', '--max', '5', '--yes'], 1, /must be at least 0/],
+  [
+    ['update', 'items', '--all', '--set', 'stock={"$inc": -2}', '--max', '5', '--yes'],
+    1,
+    /\n {2}id \d+, stock: OUT_OF_RANGE must be at least 0/,
+  ],
   [['delete', 'items', '--all', '--max', '2', '--yes'], 1, /3 records match, and max is 2/],
   [['delete', 'itms', '--all', '--max', '2', '--yes'], 1, /itms/],
 ] as const) {

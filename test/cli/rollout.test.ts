@@ -63,7 +63,9 @@ test('with --confirm it ends at each pause, and the others mean the newest rollo
   assert.equal(started.code, 0, started.stderr);
   assert.match(started.stdout, /State +paused\nWave +1/);
   assert.match(started.stdout, /It goes on by: wda rollout resume acme\/desk --id \d+/);
-  assert.equal((await run('resume', 'acme/desk')).code, 0);
+  const resumed = await run('resume', 'acme/desk');
+  assert.equal(resumed.code, 0);
+  assert.match(resumed.stdout, /Watch it: {2}wda rollout watch acme\/desk --id \d+/);
   const { code, stdout } = await run('watch', 'acme/desk', '--json');
   assert.deepEqual([code, JSON.parse(stdout).state], [0, 'succeeded']);
   const refused = await run('pause', 'acme/desk');

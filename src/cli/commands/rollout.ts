@@ -131,7 +131,9 @@ async function plan(schema: string, options: TargetOptions): Promise<void> {
   });
   await printResult(options, planned, () => describePlan(place, planned));
   if (planned.conflicts > 0)
-    throw partFailure(`${formatQuantity(planned.conflicts, 'workspace')} cannot be changed so`);
+    throw partFailure(
+      `${formatCount(planned.conflicts)} of ${formatQuantity(planned.total, 'workspace')} cannot be taken to version ${options.version} yet`,
+    );
 }
 
 function buildTarget({ version, workspaces }: TargetOptions) {
@@ -256,7 +258,10 @@ async function send(what: (typeof COMMANDS)[number][0], schema: string, options:
   const place = openPlace(schema, options);
   const { id } = await findRollout(place, options);
   const { data } = await place.client.send<Rollout>('POST', `${place.path}/${id}/${what}`);
-  await printResult(options, data, () => describeRollout(place, data));
+  await printResult(options, data, () => {
+    const watching = isStill(data) ? [] : ['', `Watch it:  wda rollout watch ${place.name} --id ${id}`];
+    return [describeRollout(place, data), ...watching].join('\n');
+  });
 }
 
 /** Returns the rollout of `--id`, or the newest. */
