@@ -8,7 +8,7 @@ import type { Executor } from '../database/pool.ts';
 import { type ApiError, conflict, forbidden, notFound } from '../errors.ts';
 import type { Metric } from '../metric.ts';
 import { parseExact } from '../model/exact-json.ts';
-import { narrowScope } from '../model/principal.ts';
+import { narrowScope, type Principal } from '../model/principal.ts';
 import { getUnrestricted } from '../model/restricted.ts';
 import type { Workspace } from '../model/workspace.ts';
 import { type Call, makeCall } from '../request/call.ts';
@@ -231,21 +231,19 @@ async function writeAs(
 ): Promise<number> {
   const sender = parseExact(job.sender) as JobSender;
   const address = { organization: job.organization, workspace: job.workspace };
-  const { writes, enabled } = current.agents;
+  const { writes, enabled, entities } = current.agents;
   if (sender.via === 'mcp' && !(enabled && writes !== 'off')) throw agentJobRefused();
-  const principal = await deps.findPrincipal(current, sender);
+  const scopes = [sender.scope, sender.via === 'mcp' ? entities : null].filter((scope) => scope !== null);
+  const principal = scopes.reduce<Principal>(narrowScope, await deps.findPrincipal(current, sender));
   const tail = job.operation === 'update' ? '_update' : '_delete';
   const request = makeRequest(
     { method: 'POST', path: `${PREFIX}${job.organization}/${job.workspace}/${entity}/${tail}` },
     { id: sender.requestId, arrivedAt: performance.now(), signal: NEVER, slices: AT_ONCE },
   );
-  const context = await impersonate(
-    deps,
-    request,
-    address,
-    sender.scope === null ? principal : narrowScope(principal, sender.scope),
-    { selectPart: (workspace) => requireSame(workspace, job), via: sender.via },
-  );
+  const context = await impersonate(deps, request, address, principal, {
+    selectPart: (workspace) => requireSame(workspace, job),
+    via: sender.via,
+  });
   const body = parseExact(job.body);
   const call = makeCall('POST', entity, tail, { query: '', conditions: {}, body: () => Promise.resolve(body) });
   const executor = deps.databases.forWorkspace(context.workspace);

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import pg from 'pg';
+import { connectAgent } from '../../support/agent.ts';
 import { prepare, use, useServer } from '../../support/resources.ts';
 import { ADMIN_KEY, type Answer } from '../../support/server.ts';
 import { until } from '../../support/wait-until.ts';
@@ -217,6 +218,31 @@ describe('the rights of a job are those of the moment', () => {
     assert.deepEqual([job.state, job.updated], ['succeeded', 4999]);
     await query(`update "${schema}".items set owner = 1`);
   });
+});
+
+describe('a job of an agent', () => {
+  const QUESTION = /confirmation "([^"]+)"/;
+  const serve = async (body: object): Promise<void> =>
+    assert.equal((await shop.admin('mcp', { method: 'PUT', body })).status, 200);
+
+  for (const [name, change, reason] of [
+    ['that may not write any more', { writes: 'off' }, 'AGENTS_READ_ONLY'],
+    ['that does not reach its entity any more', { entities: ['notes'] }, 'UNKNOWN_ENTITY'],
+  ] as const)
+    test(`${name} ends`, async () => {
+      await serve({ enabled: true, writes: 'confirm', entities: null });
+      const agent = await connectAgent(server, shop.path, shop.readWriteKey);
+      const args = { entity: 'items', filter: ALL, set: { other: 6 }, max: 20_000 };
+      const [, confirmation] = QUESTION.exec(await agent.text('update_matching_records', args)) ?? [];
+      const unpark = await park();
+      await agent.text('update_matching_records', { ...args, confirmation });
+      await agent.close();
+      const [row] = await query('select max(id)::int4 as id from wda.write_job where owner <> $$parked$$');
+      await serve(change);
+      await unpark();
+      const job = await ended(Number(row?.id));
+      assert.deepEqual([job.state, job.updated, job.error?.reason], ['failed', 0, reason], JSON.stringify(job));
+    });
 });
 
 describe('a schema change', () => {
