@@ -124,7 +124,7 @@ async function writeBoth<C extends EntityContext>(
       links,
       name: (one: Detail) => locate(index, one),
     }));
-    await changeLinks(deps, inside, changed, reply.status !== 201);
+    await changeLinks(deps, inside, changed, reply.status === 201 ? 'new' : 'free');
     return reply;
   };
   const isDryRun = getParameter(call.query, 'dryRun') === 'true';
@@ -210,18 +210,21 @@ export interface LinkedRecord {
   readonly name: (detail: Detail) => Detail;
 }
 
+/** Whether others can reach the records: not yet, not any more, or still. */
+export type RecordState = 'new' | 'locked' | 'free';
+
 /**
  * Makes and removes links in the transaction of the context, and returns the ids of the records whose links have changed.
- * `isLocked`: locks the records first, so that no two requests make the same link.
+ * Locks the records that are free, so that no two requests make the same link.
  */
 export async function changeLinks(
   deps: WriteManyDeps,
   context: EntityContext,
   records: readonly LinkedRecord[],
-  isLocked: boolean,
+  state: RecordState,
 ): Promise<ReadonlySet<string>> {
   const changed = new Set<string>();
-  if (isLocked)
+  if (state === 'free')
     await runLock(
       deps,
       context,
@@ -233,9 +236,27 @@ export async function changeLinks(
     const changes = records.flatMap((record) =>
       record.links.filter((link) => link.relation === relation).map((link) => ({ record, link })),
     );
+    if (state !== 'new') await lockTargets(deps, context, relation, changes);
     for (const id of await changeRelation(deps, context, relation, changes)) changed.add(id);
   }
   return changed;
+}
+
+/**
+ * Locks the records that the links to make lead to, from one of the two sides: so all writes of links lock the records of the
+ * other side, and a pair is linked once from whichever side.
+ */
+async function lockTargets(
+  deps: WriteManyDeps,
+  context: EntityContext,
+  relation: ManyToMany,
+  changes: readonly RecordChange[],
+): Promise<void> {
+  const { fromField, toField } = getKeys(relation, context);
+  const ids = [...new Set(changes.flatMap(({ link }) => link.add))];
+  if (fromField.column < toField.column || ids.length === 0) return;
+  const entity = getEntity(context.workspace, relation.entity);
+  await runLock(deps, { ...context, entity }, planLock([], entity, context), ids);
 }
 
 /** A link to make or to remove. `id`: of the other record, or of the record between the two. */

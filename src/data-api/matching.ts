@@ -99,7 +99,7 @@ const planUpdateWhere: PlanWhere = async (deps, context, body) => {
         links: parts.links,
         name: (detail: Detail): Detail => ({ id: Number(id), ...detail }),
       }));
-      for (const id of await changeLinks(deps, current, records, false)) updated.add(id);
+      for (const id of await changeLinks(deps, current, records, 'locked')) updated.add(id);
     }
     return updated.size;
   };

@@ -1,8 +1,10 @@
 // Many-to-many relations in writes: {"tags": [1, 2]} changes the records of the entity between the two.
 import assert from 'node:assert/strict';
 import { before, beforeEach, describe, test } from 'node:test';
+import pg from 'pg';
 import { prepare, use, useServer } from '../../support/resources.ts';
 import type { Answer } from '../../support/server.ts';
+import { until } from '../../support/wait-until.ts';
 
 const server = useServer({ WDA_MAX_BULK: '1001' });
 const tagged = (through: string) => ({ kind: 'manyToMany', entity: 'tags', through, from: 'post', to: 'tag' });
@@ -26,7 +28,10 @@ const shop = use(() =>
       },
       tags: {
         fields: { name: { type: 'string' }, secret: { type: 'boolean' } },
-        relations: { posts: { kind: 'manyToMany', entity: 'posts', through: 'labels', from: 'tag', to: 'post' } },
+        relations: {
+          posts: { kind: 'manyToMany', entity: 'posts', through: 'labels', from: 'tag', to: 'post' },
+          plainPosts: { kind: 'manyToMany', entity: 'posts', through: 'plain', from: 'tag', to: 'post' },
+        },
         grants: [{ role: 'writer', can: ['read'], where: { field: 'name', op: 'ne', value: 'hidden' } }],
       },
       labels: {
@@ -157,6 +162,36 @@ describe('one record', () => {
     ]);
     assert.deepEqual(new Set(answers.map(({ status }) => status)), new Set([200]));
     assert.deepEqual([await getTags(), await getTags(post, 'plainTags')], [[a, b, c], [c]]);
+  });
+
+  test('requests from both sides at once link a pair once, without a unique index, too', async () => {
+    const client = new pg.Client({ connectionString: server.database.url });
+    await client.connect();
+    try {
+      const { rows } = await client.query("select database_schema as schema from wda.workspace where slug = 'links'");
+      await client.query(`begin; lock table "${rows[0].schema}".plain in share mode`);
+      let isOver = false;
+      const answers = Promise.all([
+        patch({ plainTags: { $add: [c] } }),
+        call(`tags/${c}`, 'PATCH', { plainPosts: { $add: [post] } }),
+      ]).finally(() => {
+        isOver = true;
+      });
+      await until('both wait', async () => {
+        const [row] = await server.database.query(
+          "select count(distinct a.pid)::int4 as count from pg_stat_activity a where datname = current_database() and wait_event_type = 'Lock'",
+        );
+        return isOver || Number(row?.count) >= 2;
+      });
+      await client.query('rollback');
+      assert.deepEqual(
+        (await answers).map(({ status }) => status),
+        [200, 200],
+      );
+    } finally {
+      await client.end();
+    }
+    assert.equal((await list('plain')).length, 1);
   });
 });
 
