@@ -84,14 +84,18 @@ test('at 320 pixels no screen is wider than the page, and axe finds no colour wr
   assert.deepEqual(found, []);
 });
 
-test('the overview tells of rules, provider, migrations and the last change, and the start of what runs', async ({
+test('the overview tells of rules, provider, migrations, use and the last change, and the start of what runs', async ({
   open,
 }) => {
   const glance = await server.workspace('glance/shop', {
     entities: { orders: { fields: { total: { type: 'integer' }, owner: { type: 'integer' } } }, tags: { fields: {} } },
   });
+  const limits = { maxRecords: 3, maxRequestsPerMinute: 600 };
+  const limited = { credential: keys.admin, method: 'PUT', body: { limits } };
+  assert.equal((await glance.admin('', limited)).status, 200);
   const rules = [{ column: 'owner', claim: 'sub_id' }];
   assert.equal((await glance.admin('entities/orders/row-rules', { method: 'PUT', body: rules })).status, 200);
+  await glance.create('tags', [{}, {}]);
   const page = await open({ key: keys.admin, path: '/glance/shop' });
   const main = page.getByRole('main');
   await main.getByRole('row', { name: /^orders 2 row rules/ }).waitFor();
@@ -99,6 +103,14 @@ test('the overview tells of rules, provider, migrations and the last change, and
   await main.getByText(/Identity provider: none/).waitFor();
   await main.getByText(/Last migration: succeeded, \d{4}-/).waitFor();
   await main.getByText(/Last change: .* by /).waitFor();
+  const usage = main.getByRole('region', { name: 'Usage' });
+  await usage.getByText('2 of 3', { exact: true }).waitFor();
+  await usage.getByRole('progressbar', { name: 'Records of the limit' }).waitFor();
+  await usage.getByText('600 a minute at most').waitFor();
+  const today = new Date().toISOString().slice(0, 10);
+  await usage.getByRole('img', { name: `Records by day. ${today}: 2` }).waitFor();
+  await usage.getByRole('img', { name: new RegExp(`^Size by day\\. ${today}: [\\d.]+ kB$`) }).waitFor();
+  assert.deepEqual(await violationsOf(page), []);
   await main.getByRole('link', { name: 'rowRules.update' }).click();
   await page.getByRole('heading', { level: 1, name: 'Activity' }).waitFor();
   await page.goto(`${server.url}/console/`);
@@ -186,6 +198,34 @@ test('the operator suspends a workspace and renames it with redirects, and an ow
   const owner = await open({ key: place.key, path: '/life/after/settings' });
   await owner.getByRole('cell', { name: /^suspended:/ }).waitFor();
   assert.equal(await owner.getByRole('button', { name: 'Change state' }).count(), 0);
+});
+
+test('the operator copies a workspace, with or without its records', async ({ open }) => {
+  const place = await server.workspace('twins/first', {
+    entities: { notes: { fields: { text: { type: 'string' } } } },
+  });
+  await place.create('notes', [{ text: 'one' }]);
+  const page = await open({ key: keys.admin });
+  for (const [name, slug, records] of [
+    ['With records', 'with-records', 1],
+    ['Without', 'without', 0],
+  ] as const) {
+    await page.goto(`${server.url}/console/twins/first/settings`);
+    await page.getByRole('button', { name: 'Copy workspace' }).click();
+    const dialog = page.getByRole('dialog', { name: 'Copy workspace' });
+    await dialog.getByRole('textbox', { name: 'Name' }).fill(name);
+    if (records === 0) {
+      await dialog.getByRole('checkbox', { name: 'Without records' }).check();
+      assert.deepEqual(await violationsOf(page), []);
+    }
+    await dialog.getByRole('button', { name: 'Copy' }).click();
+    await page.waitForURL(new RegExp(`twins/${slug}$`));
+    const list = await server.call(`/api/v1/twins/${slug}/notes`, { credential: keys.admin });
+    assert.equal(list.json.meta.totalElements, records);
+  }
+  const owner = await open({ key: place.key, path: '/twins/first/settings' });
+  await owner.getByRole('button', { name: 'Change origins' }).waitFor();
+  assert.equal(await owner.getByRole('button', { name: 'Copy workspace' }).count(), 0);
 });
 
 test('Ctrl+K goes to an entity by typing, and Escape gives the focus back', async ({ open }) => {

@@ -1,6 +1,6 @@
 // Dialog for name and slug of an organization or a workspace, new or renamed.
 import { Text, TextInput } from '@mantine/core';
-import { useState } from 'react';
+import { type ReactNode, useState } from 'react';
 import { fieldError } from '../api/api-error.ts';
 import { suggestSlug } from '../format/ascii.ts';
 import { FormDialog } from './dialogs.tsx';
@@ -20,24 +20,33 @@ export interface NameDialogProps {
   readonly warning?: string;
   /** Whether requests to the former slug can be redirected. */
   readonly canRedirect?: boolean;
-  readonly save: (named: NameAndSlug & { readonly redirectDays?: number }) => Promise<void>;
+  /** Further fields, below these. */
+  readonly children?: ReactNode;
+  readonly action?: string;
+  readonly save: (named: NameAndSlug & { readonly redirectDays?: number }, data: FormData) => Promise<void>;
 }
 
-export function NameDialog({ before, warning, canRedirect = false, save, onClose, ...rest }: NameDialogProps) {
+export function NameDialog(props: NameDialogProps) {
+  const { before, warning, canRedirect = false, children, action = 'Save', save, onClose, ...rest } = props;
   return (
     <FormDialog
       {...rest}
-      action="Save"
+      action={action}
       fields={['name', 'slug', 'redirectDays']}
       onClose={onClose}
       onSubmit={async (data) => {
         const days = String(data.get('redirectDays') ?? '');
         const named = { name: String(data.get('name')), slug: String(data.get('slug')) };
-        await save(days === '' ? named : { ...named, redirectDays: Number(days) });
+        await save(days === '' ? named : { ...named, redirectDays: Number(days) }, data);
         onClose();
       }}
     >
-      {(error) => <NameFields before={before} warning={warning} canRedirect={canRedirect} error={error} />}
+      {(error) => (
+        <>
+          <NameFields before={before} warning={warning} canRedirect={canRedirect} error={error} />
+          {children}
+        </>
+      )}
     </FormDialog>
   );
 }

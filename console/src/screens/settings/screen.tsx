@@ -1,4 +1,4 @@
-// Settings of a workspace: name, slug, state, origins of web pages, and deletion.
+// Settings of a workspace: name, slug, state, origins of web pages, copies, and deletion.
 
 import { Anchor, Button, Checkbox, Group, NativeSelect, Paper, Stack, Text, Textarea, Title } from '@mantine/core';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
@@ -24,7 +24,7 @@ export function Screen() {
   const { data: session } = useQuery(sessionQuery);
   const client = useQueryClient();
   const navigate = useNavigate();
-  const [dialog, setDialog] = useState<'rename' | 'state' | 'origins' | 'delete'>();
+  const [dialog, setDialog] = useState<'rename' | 'state' | 'origins' | 'copy' | 'delete'>();
   const close = (): void => setDialog(undefined);
   const { data, error, refetch } = useQuery({
     queryKey: ['workspace', workspace.org, workspace.ws],
@@ -57,6 +57,11 @@ export function Screen() {
             <Button variant="default" onClick={() => setDialog('origins')}>
               Change origins
             </Button>
+            {session?.kind === 'operator' && (
+              <Button variant="default" onClick={() => setDialog('copy')}>
+                Copy workspace
+              </Button>
+            )}
             <Anchor
               size="sm"
               href={`${CONSOLE_API}${adminPath(workspace, '/schema')}`}
@@ -91,6 +96,26 @@ export function Screen() {
               await navigate({ to: `/${workspace.org}/${named.slug}/settings`, replace: true });
             }}
           />
+          <NameDialog
+            title="Copy workspace"
+            action="Copy"
+            isOpen={dialog === 'copy'}
+            onClose={close}
+            save={async (named, form) => {
+              const withoutRecords = form.get('withoutRecords') !== null;
+              const body = { ...named, withoutRecords };
+              await request({ method: 'POST', path: adminPath(workspace, '/copy'), body });
+              await client.invalidateQueries({ queryKey: ['workspaces', workspace.org] });
+              announce('Workspace copied');
+              await navigate({ to: `/${workspace.org}/${named.slug}` });
+            }}
+          >
+            <Checkbox name="withoutRecords" label="Without records" />
+            <Text size="sm">
+              The copy has the schema with its rules and grants, and the records of one moment with their ids. API keys,
+              OAuth clients and the identity provider stay here, and its webhooks are disabled.
+            </Text>
+          </NameDialog>
           {dialog === 'state' && (
             <StateDialog
               before={data.state}

@@ -1,4 +1,4 @@
-// Overview of a workspace: its entities with their size, and first steps while it is empty.
+// Overview of a workspace: its use of its limits, its entities with their size, and first steps while it is empty.
 
 import { Anchor, Badge, Button, Group, Paper, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
@@ -22,6 +22,7 @@ import { useMayAdminister } from '../../shell/permissions.ts';
 import { ScreenFrame } from '../../shell/screen-frame.tsx';
 import { useWorkspace } from '../../shell/use-address.ts';
 import { workspaceOption } from '../../snippets/admin.ts';
+import { Usage } from './usage.tsx';
 
 export function Screen() {
   const workspace = useWorkspace();
@@ -49,7 +50,12 @@ export function Screen() {
       ) : (
         <ErrorAlert error={statistics.error} />
       )}
-      {isAdministrator && schema.data !== undefined && <Summary workspace={workspace} report={report.data} />}
+      {isAdministrator && schema.data !== undefined && (
+        <>
+          <Summary workspace={workspace} report={report.data} />
+          <Usage workspace={workspace} />
+        </>
+      )}
       {schema.data !== undefined && entities.length === 0 && (
         <FirstSteps workspace={workspace} isAdministrator={isAdministrator} />
       )}
