@@ -11,7 +11,7 @@ const command = new Command('npm run fleet --')
   .description('Takes many workspaces through three versions while the server is killed, then measures.')
   .option('--workspaces <n>', 'how many', wholeNumber, 1000)
   .option('--entities <n>', 'entities of each', wholeNumber, 13)
-  .option('--concurrency <n>', 'workspaces at a time in the measured rollout', wholeNumber, 4)
+  .option('--concurrency <n>', 'workspaces at a time in the measured rollout', wholeNumber, 2)
   .option('--measure', 'measure alone, without the three versions');
 
 type Options = {
