@@ -34,6 +34,9 @@ export function planMatchLock(
   return { kind: 'lock', scan: target, fields, copies, predicate, strength };
 }
 
+// Types whose values are texts, and those that take any of them within their lengths.
+const TEXTS: ReadonlySet<string> = new Set(['string', 'text', 'enum']);
+const LONG_TEXTS: ReadonlySet<string> = new Set(['string', 'text']);
 const FROM: Follower = { parameter: '$field', only: 'have one value' };
 
 /** Members of `set`: `values` as of the body of an update, and fields that take the value of another one. */
@@ -44,7 +47,7 @@ export interface SetMembers {
 
 /**
  * Splits the members of `set`. Throws 400 for a `$field` that leads to no field, to many records, or to a field of
- * another type. Members that cannot be written are among `values`, where they are refused with the others.
+ * another type, unless both are texts. Members that cannot be written are among `values`, where they are refused with the others.
  */
 export function planSet(set: Readonly<Record<string, unknown>>, entity: Entity, context: PlanContext): SetMembers {
   const values: Record<string, unknown> = {};
@@ -68,7 +71,7 @@ function readPath(value: unknown): string | undefined {
 
 function planCopy(field: Field, path: string, entity: Entity, context: PlanContext): Copy {
   const { links, field: source } = followToOne(FROM, splitPath('$field', path), entity, context);
-  if (source.type !== field.type)
+  if (source.type !== field.type && !(TEXTS.has(source.type) && LONG_TEXTS.has(field.type)))
     throw badRequest(
       'INVALID_PATH',
       `$field ${shorten(path)} is of type ${source.type}, and ${field.name} of type ${field.type}`,

@@ -10,7 +10,13 @@ const shop = use(() =>
     roles: ['seller'],
     entities: {
       boxes: {
-        fields: { label: { type: 'string' }, weight: { type: 'integer' }, lid: { type: 'string' } },
+        fields: {
+          label: { type: 'string' },
+          weight: { type: 'integer' },
+          lid: { type: 'string' },
+          memo: { type: 'text' },
+          size: { type: 'enum', values: ['small', 'large'] },
+        },
         relations: { items: { kind: 'hasMany', entity: 'items', inverse: 'box' } },
       },
       items: {
@@ -220,6 +226,17 @@ describe('an update', () => {
       assert.deepEqual(await values('other'), [null, null, null]);
     });
   }
+
+  test('$field copies texts of all types into string and text, and none into an enum', async () => {
+    const filter = is('id', (await shop.create('boxes', [{ label: 'L', size: 'large' }]))[0]?.id);
+    const set = { memo: { $field: 'label' }, lid: { $field: 'size' } };
+    const { json } = await post('boxes/_update', { filter, set, max: 1 });
+    assert.deepEqual(json.data, { matched: 1, updated: 1 });
+    const { memo, lid } = (await post('boxes/_query', { filter })).json.data[0];
+    assert.deepEqual([memo, lid], ['L', 'large']);
+    const refused = await post('boxes/_update', { filter, set: { size: { $field: 'label' } }, max: 1 });
+    assert.match(refused.json.error.message, /is of type string, and size of type enum/);
+  });
 
   test('$field across a relation to many is refused', async () => {
     const { status, json } = await post('boxes/_update', {
