@@ -4,9 +4,13 @@
 
 import { hash } from 'node:crypto';
 import type { Readable } from 'node:stream';
-import { setImmediate } from 'node:timers/promises';
 import type { Static, TSchema } from 'typebox';
-import { type InternalRequest, makeRequest, type RequestSource } from '../data-api/internal-request.ts';
+import {
+  BETWEEN_REQUESTS,
+  type InternalRequest,
+  makeRequest,
+  type RequestSource,
+} from '../data-api/internal-request.ts';
 import type { DataApi } from '../data-api/router.ts';
 import { ApiError, type Detail, notFound, responseTooLarge, shorten, validationFailed } from '../errors.ts';
 import { findRoles } from '../model/claim.ts';
@@ -182,7 +186,7 @@ function makeSource(): RequestSource {
     id: 'access-test',
     arrivedAt: performance.now(),
     signal: { isAborted: () => false, onAbort: () => () => undefined },
-    slices: { next: setImmediate, hasTime: () => true, addTime: () => undefined },
+    slices: BETWEEN_REQUESTS,
   };
 }
 

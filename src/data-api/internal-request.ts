@@ -1,4 +1,5 @@
 // Internal requests of the data API, in the form of HTTP requests, so that they pass the same stages.
+import { setImmediate } from 'node:timers/promises';
 import { payloadTooLarge } from '../errors.ts';
 import type { RawRequest } from '../http/request.ts';
 
@@ -26,6 +27,9 @@ export const AT_ONCE: RawRequest['slices'] = {
   hasTime: () => true,
   addTime: () => undefined,
 };
+
+/** Slices of the thread for long work of the server itself: requests run in between. */
+export const BETWEEN_REQUESTS: RawRequest['slices'] = { ...AT_ONCE, next: setImmediate };
 
 export function makeRequest(
   { method, path, query = '', headers = {}, body }: InternalRequest,

@@ -3,6 +3,7 @@
 // 10,000 records are those of a job (write-jobs.ts), whose batches are written here, too.
 import type { Executor } from '../database/pool.ts';
 import { ApiError, type Detail, validationFailed } from '../errors.ts';
+import { runInSlices } from '../http/body.ts';
 import type { Field } from '../model/entity.ts';
 import { parseExact } from '../model/exact-json.ts';
 import { decodeValue } from '../model/field-types.ts';
@@ -85,7 +86,8 @@ const planUpdateWhere: PlanWhere = async (deps, context, body) => {
   const match = planMatching(matching, context);
   const lock = planMatchLock(match, { fields: getReadFields(what, context), copies }, 'update');
   const write: MatchingPlan['write'] = async (current, rows, isDryRun) => {
-    const changed = computeRecords(what, lock.fields, rows, context);
+    const { slices } = context.request;
+    const changed = await runInSlices(computeRecords(what, lock.fields, rows, context), slices, context.signal);
     if (changed.length > 0) {
       const targets = changed.map(({ id }) => ({ id, name: id, version: undefined }));
       const items = changed.map(({ values }) => values);
@@ -204,16 +206,21 @@ interface ChangedRecord {
   readonly values: Assignment;
 }
 
-/** Returns the records that change, with their new values. Throws 400 with the ids of those that would be wrong. */
-function computeRecords(
+/**
+ * Returns the records that change, with their new values; a slice for each record. Throws 400 with the ids of those that
+ * would be wrong.
+ */
+function* computeRecords(
   what: Changes,
   fields: readonly Field[],
   rows: readonly LockedRow[],
   { entity }: EntityContext,
-): readonly ChangedRecord[] {
+): Generator<undefined, readonly ChangedRecord[]> {
   const details: Detail[] = [];
   let expandedBytes = what.expandedBytes * rows.length;
-  const records = rows.flatMap(({ id, data, now }) => {
+  const records: ChangedRecord[] = [];
+  for (const { id, data, now } of rows) {
+    yield undefined;
     const stored = parseExact(data) as StoredValues;
     const copied = what.copies.map(({ field }, index) => ({
       name: field.name,
@@ -227,8 +234,8 @@ function computeRecords(
       } else if (details.length < MAX_DETAILS) details.push({ id: Number(id), ...column.detail });
     }
     const isChanged = isGranted(entity) || fields.some((field) => !holds(field, stored[field.name], values));
-    return isChanged ? [{ id, values }] : [];
-  });
+    if (isChanged) records.push({ id, values });
+  }
   if (expandsTooMuch(expandedBytes)) details.push(EXPANSION_DETAIL);
   if (details.length > 0) throw validationFailed(details.slice(0, MAX_DETAILS));
   return records;

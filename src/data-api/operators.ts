@@ -3,6 +3,7 @@
 import { isRetryable, isStaleSnapshot } from '../database/errors.ts';
 import type { Executor } from '../database/pool.ts';
 import { type Detail, validationFailed } from '../errors.ts';
+import { runInSlices } from '../http/body.ts';
 import type { Entity, Field } from '../model/entity.ts';
 import { parseExact } from '../model/exact-json.ts';
 import { decodeValue } from '../model/field-types.ts';
@@ -59,7 +60,8 @@ export async function writeChanges<T>(
   const run = async (executor: Executor): Promise<T> => {
     const inside = { ...context, executor };
     const rows = await lockRecords(deps, inside, items, fields);
-    return write(inside, computeValues(items, fields, rows, isMany));
+    const { request, signal } = context;
+    return write(inside, await runInSlices(computeValues(items, fields, rows, isMany), request.slices, signal));
   };
   return retryWrite(context, () => inTransaction(deps, context, isDryRun, run));
 }
@@ -116,19 +118,25 @@ export async function runLock(
   }
 }
 
-/** Returns the values of each item; those of a record that was not found stay as they are, as the write refuses it. */
-function computeValues(
+/**
+ * Returns the values of each item; a slice for each record. Those of a record that was not found stay as they are, as the
+ * write refuses it.
+ */
+function* computeValues(
   items: readonly ChangedItem[],
   fields: readonly Field[],
   rows: ReadonlyMap<string, LockedRow>,
   isMany: boolean,
-): readonly Assignment[] {
+): Generator<undefined, readonly Assignment[]> {
   const details: Detail[] = [];
   let expandedBytes = 0;
-  const results = items.map(({ id, values, changes }, index) => {
+  const results: Assignment[] = [];
+  for (const [index, { id, values, changes }] of items.entries()) {
+    yield undefined;
     const row = rows.get(id);
-    if (row === undefined || changes.size === 0) return values;
     const complete = new Map(values);
+    results.push(complete);
+    if (row === undefined || changes.size === 0) continue;
     const stored = parseExact(row.data) as StoredValues;
     for (const { name, column } of computeColumns(fields, changes, stored, row.now)) {
       if (column.ok) {
@@ -136,8 +144,7 @@ function computeValues(
         expandedBytes += column.expandedBytes ?? 0;
       } else details.push({ ...(isMany ? { index } : {}), ...column.detail });
     }
-    return complete;
-  });
+  }
   if (expandsTooMuch(expandedBytes)) details.push(EXPANSION_DETAIL);
   if (details.length > 0) throw validationFailed(details.slice(0, MAX_DETAILS));
   return results;

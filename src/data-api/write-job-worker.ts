@@ -34,7 +34,7 @@ import {
   impersonate,
   type RequestContext,
 } from './context.ts';
-import { AT_ONCE, makeRequest, NEVER } from './internal-request.ts';
+import { BETWEEN_REQUESTS, makeRequest, NEVER } from './internal-request.ts';
 import type { JobBatch } from './matching.ts';
 import type { SnapshotRetry } from './retry.ts';
 import type { JobSender } from './write-jobs.ts';
@@ -238,7 +238,7 @@ async function writeAs(
   const tail = job.operation === 'update' ? '_update' : '_delete';
   const request = makeRequest(
     { method: 'POST', path: `${PREFIX}${job.organization}/${job.workspace}/${entity}/${tail}` },
-    { id: sender.requestId, arrivedAt: performance.now(), signal: NEVER, slices: AT_ONCE },
+    { id: sender.requestId, arrivedAt: performance.now(), signal: NEVER, slices: BETWEEN_REQUESTS },
   );
   const context = await impersonate(deps, request, address, principal, {
     selectPart: (workspace) => requireSame(workspace, job),

@@ -76,12 +76,17 @@ after(async () => {
 type Asked = readonly [method: string, path: string, body?: unknown];
 
 /** The status of a call and its body; `path` as below the workspace. */
-async function answer(executor: Executor, principal: Principal, [method, path, body]: Asked) {
+async function answer(
+  executor: Executor,
+  principal: Principal,
+  [method, path, body]: Asked,
+  next: () => Promise<void> = setImmediate,
+) {
   const [place = '', query = ''] = path.split('?');
   const [entity = '', segment] = place.split('/');
   const now = performance.now();
   const signal = { isAborted: () => false, onAbort: () => () => undefined };
-  const slices = { next: setImmediate, hasTime: () => true, addTime: () => undefined };
+  const slices = { next, hasTime: () => true, addTime: () => undefined };
   const request = makeRequest({ method, path }, { id: 'test', arrivedAt: now, signal: signal, slices });
   const context: RequestContext = {
     request,
@@ -134,6 +139,25 @@ test('create, read, update, list and delete in one transaction see each other, a
     await ask('DELETE', 'notes/1');
   });
   assert.deepEqual(await outside('notes'), before_);
+});
+
+test('new values are computed from stored ones in slices of the thread', async () => {
+  for (const asked of [
+    ['POST', 'notes/_update', { filter: { all: true }, set: { text: { $append: '!' } }, max: 10 }],
+    ['PATCH', 'notes/1', { text: { $append: '!' } }],
+  ] as const) {
+    let slices = 0;
+    const next = async (): Promise<void> => {
+      slices++;
+      await setImmediate();
+    };
+    const all = db.transaction(async ({ executor }) => {
+      assert.equal((await answer(executor, owner, asked, next)).status, 200);
+      throw UNDONE;
+    });
+    await assert.rejects(all, (error) => error === UNDONE);
+    assert.ok(slices > 0, asked[1]);
+  }
 });
 
 test('row rules hold in a transaction, and a refusal of ours ends nothing', async () => {
