@@ -55,7 +55,7 @@ export function LinksInput({ entityRef, id, relation, draft, isDisabled, mistake
   const listed = records.slice(0, SHOWN).filter((record) => !draft.removed.includes(getId(record)));
   const remove = (linkedId: string, title: string) => (
     <CloseButton
-      size="xs"
+      size={24}
       aria-label={`Remove ${title} from ${name}`}
       disabled={isDisabled}
       onClick={() => onChange(removeLink(draft, linkedId, stored))}
@@ -71,7 +71,7 @@ export function LinksInput({ entityRef, id, relation, draft, isDisabled, mistake
     >
       <Group gap="sm" component="ul" aria-label={name} my={4} p={0} style={{ listStyle: 'none' }}>
         {listed.map((record) => (
-          <Group key={getId(record)} gap={2} component="li">
+          <Group key={getId(record)} gap={8} component="li">
             <Anchor component={Link} size="sm" to={recordScreenPath(entityRef, target, getId(record))}>
               <bdi dir="auto">{getRecordLabel(record, label)}</bdi>
             </Anchor>
@@ -79,7 +79,7 @@ export function LinksInput({ entityRef, id, relation, draft, isDisabled, mistake
           </Group>
         ))}
         {draft.added.map((added) => (
-          <Group key={added} gap={2} component="li">
+          <Group key={added} gap={8} component="li">
             <RecordLink workspace={entityRef} target={target} id={added} />
             {remove(added, `record ${added}`)}
           </Group>
