@@ -9,6 +9,7 @@ import {
   findPlan,
   loadRolloutWorkspaces,
   type Rollout,
+  type RolloutCounts,
   type RolloutWorkspace,
   WORKSPACE_STATES,
 } from '../store/rollouts.ts';
@@ -23,16 +24,15 @@ import { Version } from './rollout-body.ts';
 export const MAX_SHOWN = 1000;
 
 const Count = Type.Integer({ minimum: 0 });
+const COUNTS = { waiting: Count, running: Count, succeeded: Count, unchanged: Count, failed: Count, skipped: Count };
 export const RolloutShape = objectShape(
   {
     id: Id,
     version: Version,
     state: enumShape('planning', 'running', 'paused', 'succeeded', 'finishedWithFailures', 'cancelled'),
     wave: Type.Integer({ minimum: 1, description: 'The current wave.' }),
-    counts: objectShape(
-      { waiting: Count, running: Count, succeeded: Count, unchanged: Count, failed: Count, skipped: Count },
-      { description: 'Workspaces by state.' },
-    ),
+    counts: objectShape(COUNTS, { description: 'Workspaces by state.' }),
+    waves: arrayShape(objectShape(COUNTS, { description: 'The same of each wave, from the first.' })),
     createdAt: Time,
     startedAt: nullableShape(Time),
     finishedAt: nullableShape(Time),
@@ -86,18 +86,27 @@ export const PlanShape = objectShape(
 
 export function showRollout(rollout: Rollout): Static<typeof RolloutShape> {
   const { id, version, state, wave, createdAt, startedAt, finishedAt } = rollout;
-  const { waiting, running, succeeded, unchanged, failed, skipped } = rollout.counts;
   return {
     id: Number(id),
     version,
     state,
     wave,
-    counts: { waiting, running, succeeded, unchanged, failed, skipped },
+    counts: showCounts(rollout.counts),
+    waves: rollout.waves.map(showCounts),
     createdAt: formatTime(createdAt),
     startedAt: formatTime(startedAt),
     finishedAt: formatTime(finishedAt),
   };
 }
+
+const showCounts = ({ waiting, running, succeeded, unchanged, failed, skipped }: RolloutCounts): RolloutCounts => ({
+  waiting,
+  running,
+  succeeded,
+  unchanged,
+  failed,
+  skipped,
+});
 
 export const showWorkspace = ({
   workspace,

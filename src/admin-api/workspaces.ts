@@ -175,12 +175,13 @@ function collectionRoutes(services: NewWorkspaceServices): AdminRoute[] {
       query: {
         ...PAGE,
         statistics: flag('Show how many entities and records each has, and how much disk space they use.'),
+        follows: textParameter('Only those that follow the shared schema of this name.', 'helpdesk'),
       },
       responses: { 200: pageShape(WorkspaceListResponse) },
       async handle({ organization, query }) {
         const { statistics, size } = query;
         if (statistics && size > MAX_MEASURED) throw tooLargeToMeasure();
-        const page = await loadWorkspaces(databases.directory, organization.id, query);
+        const page = await loadWorkspaces(databases.directory, organization.id, query.follows, query);
         const showOne = statistics ? await showMeasured(databases, organization.id, page.rows) : toResponse;
         return respondPage(page, query, showOne);
       },

@@ -32,6 +32,8 @@ export interface Rollout {
   readonly state: StoredRolloutState;
   readonly wave: number;
   readonly counts: RolloutCounts;
+  /** Those of each wave, from the first. */
+  readonly waves: readonly RolloutCounts[];
   readonly createdAt: Date;
   readonly startedAt: Date | null;
   readonly finishedAt: Date | null;
@@ -56,12 +58,18 @@ export interface LockedRollout {
   readonly createdBy: Actor | null;
 }
 
-const COUNTS = sql`(select json_build_object(${join(
+const COUNT_STATES = sql`json_build_object(${join(
   WORKSPACE_STATES.map((state) => sql`${literal(state)}, count(*) filter (where n.state = ${literal(state)})`),
   ', ',
-)}) from wda.rollout_workspace n where n.rollout_id = r.id)`;
+)})`;
 
-const COLUMNS = sql`r.id, r.version, r.state, r.wave, ${COUNTS} as counts, r.created_at as "createdAt", r.started_at as "startedAt",
+const COUNTS = sql`(select ${COUNT_STATES} from wda.rollout_workspace n where n.rollout_id = r.id)`;
+
+const WAVES = sql`(select json_agg(c.counts order by c.wave) from (
+  select g.wave, ${COUNT_STATES} as counts from generate_series(1, r.last_wave) g (wave)
+  left join wda.rollout_workspace n on n.rollout_id = r.id and n.wave = g.wave group by g.wave) c)`;
+
+const COLUMNS = sql`r.id, r.version, r.state, r.wave, ${COUNTS} as counts, ${WAVES} as waves, r.created_at as "createdAt", r.started_at as "startedAt",
   r.finished_at as "finishedAt"`;
 
 /** Selects a LockedRollout. */

@@ -87,13 +87,18 @@ export async function findWorkspaceById(db: Database, id: string): Promise<Works
   return rows[0];
 }
 
-/** Loads the workspaces of an existing organization. */
+/** Loads the workspaces of an existing organization; with `follows`, those that follow the shared schema of this name. */
 export function loadWorkspaces(
   db: Database,
   organizationId: string,
+  follows: string | undefined,
   page: { readonly page: number; readonly size: number },
 ): Promise<PageOf<WorkspaceSummary>> {
-  return loadPage(db, sql`select ${COLUMNS} from ${WORKSPACES} where o.id = ${organizationId}`, page);
+  const condition =
+    follows === undefined
+      ? sql`true`
+      : sql`w.shared_schema_id = (select id from wda.shared_schema where organization_id = ${organizationId} and name = ${follows})`;
+  return loadPage(db, sql`select ${COLUMNS} from ${WORKSPACES} where o.id = ${organizationId} and ${condition}`, page);
 }
 
 /** Loads the workspaces of all organizations; with `search`, those that have it in `organization/slug` or their name. */

@@ -103,6 +103,11 @@ describe('waves', () => {
     const id = await fleet.start({ version: 2, workspaces: ['e', 'a', 'c', 'b'], waves: [1, '50%'], pause: 'confirm' });
     const first = await fleet.waitFor(id, 'paused');
     assert.deepEqual([first.wave, first.counts], [1, { ...NONE, waiting: 3, succeeded: 1 }]);
+    assert.deepEqual(first.waves, [
+      { ...NONE, succeeded: 1 },
+      { ...NONE, waiting: 2 },
+      { ...NONE, waiting: 1 },
+    ]);
     assert.deepEqual(await fleet.states(id), { e: 'succeeded', a: 'waiting', c: 'waiting', b: 'waiting' });
     const another = await fleet.call('/rollouts', 'POST', { version: 2 });
     assert.deepEqual([another.status, another.json.error.code], [409, 'ROLLOUT_IN_PROGRESS'], another.text);
@@ -120,6 +125,18 @@ describe('waves', () => {
       assert.deepEqual([answer.status, answer.json.error.code], [409, 'CONFLICT'], what);
     }
     assert.deepEqual(await fleet.versions(), { a: 2, b: 1, c: 2, d: 1, e: 2 });
+    assert.equal((await fleet.organization('/workspaces', 'POST', { slug: 'own' })).status, 201);
+    for (const [follows, slugs] of [
+      ['desk', ['a', 'b', 'c', 'd', 'e']],
+      ['nothing', []],
+    ] as const) {
+      const { json } = await fleet.organization(`/workspaces?follows=${follows}`);
+      assert.deepEqual(
+        json.data.map(({ slug }: { readonly slug: string }) => slug),
+        slugs,
+      );
+      assert.equal(json.meta.totalElements, slugs.length);
+    }
   });
 });
 
