@@ -36,6 +36,11 @@ const routeTree = rootRoute.addChildren([
     screen('/', () => import('./screens/start/screen.tsx')),
     screen('/server', () => import('./screens/server/screen.tsx')),
     screen('/$org', () => import('./screens/organization/screen.tsx')),
+    // `-` is no slug.
+    screen('/$org/-/schemas', () => import('./screens/shared-schemas/screen.tsx')),
+    screen('/$org/-/schemas/$name', () => import('./screens/shared-schema/screen.tsx')),
+    screen('/$org/-/schemas/$name/versions/$version', () => import('./screens/schema-version/screen.tsx')),
+    screen('/$org/-/schemas/$name/rollouts/$id', () => import('./screens/rollout/screen.tsx')),
     screen('/$org/$ws', () => import('./screens/workspace/screen.tsx')),
     screen('/$org/$ws/data/$entity', () => import('./screens/records/screen.tsx')),
     screen('/$org/$ws/data/$entity/import', () => import('./screens/import/screen.tsx')),

@@ -3,6 +3,7 @@
 import { keepPreviousData, queryOptions } from '@tanstack/react-query';
 import { request } from './request.ts';
 import type { Organization, Workspace, WorkspaceListed } from './types.ts';
+import { adminPath, type WorkspaceRef } from './workspace.ts';
 
 export const organizationPath = (slug: string, rest = ''): string =>
   `/admin/v1/organizations/${encodeURIComponent(slug)}${rest}`;
@@ -16,7 +17,8 @@ export interface Paged<T> {
   readonly total: number;
 }
 
-const paged = async <T>(path: string, signal: AbortSignal): Promise<Paged<T>> => {
+/** Requests a page of a list. */
+export const paged = async <T>(path: string, signal: AbortSignal): Promise<Paged<T>> => {
   const { data, meta } = await request<readonly T[]>({ path, signal });
   return { list: data, total: Number(meta.totalElements ?? data.length) };
 };
@@ -33,6 +35,12 @@ export const organizationQuery = (slug: string) =>
   queryOptions({
     queryKey: ['organization', slug],
     queryFn: async ({ signal }) => (await request<Organization>({ path: organizationPath(slug), signal })).data,
+  });
+
+export const workspaceQuery = (workspace: WorkspaceRef) =>
+  queryOptions({
+    queryKey: ['workspace', workspace.org, workspace.ws],
+    queryFn: async ({ signal }) => (await request<WorkspaceListed>({ path: adminPath(workspace), signal })).data,
   });
 
 /** Query for workspaces with their sizes, in pages up to 100. */

@@ -7,6 +7,7 @@ import { organizationPath, organizationQuery, workspacesQuery } from '../../api/
 import { request } from '../../api/request.ts';
 import { sessionQuery } from '../../api/session.ts';
 import { formatBytes, formatCount } from '../../format/amount.ts';
+import { schemasScreen } from '../../shared-schemas/shared-schemas-api.ts';
 import { CopyReadAs } from '../../shell/copy-as.tsx';
 import { DataTable } from '../../shell/data-table.tsx';
 import { ConfirmByNameDialog } from '../../shell/dialogs.tsx';
@@ -43,7 +44,19 @@ export function Screen() {
     </Group>
   );
   return (
-    <ScreenFrame title={organization.data?.name ?? org} actions={organization.data === undefined ? null : actions}>
+    <ScreenFrame
+      title={organization.data?.name ?? org}
+      actions={
+        organization.data === undefined ? null : (
+          <>
+            <Button variant="default" component={Link} to={schemasScreen(org)}>
+              Shared schemas
+            </Button>
+            {actions}
+          </>
+        )
+      }
+    >
       <ErrorAlert error={organization.error} onRetry={() => void organization.refetch()} />
       {isOperator && organization.data !== undefined && (
         <Workspaces org={org} dialog={dialog} name={organization.data.name} onClose={() => setDialog(undefined)} />

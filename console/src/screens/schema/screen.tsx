@@ -1,14 +1,17 @@
 // Screen of the schema: diagram, forms and document edit one draft that lasts until it is applied or discarded.
-import { Alert, Badge, Button, Loader, Tabs, Text } from '@mantine/core';
+import { Alert, Anchor, Badge, Button, Loader, Tabs, Text } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { lazy, Suspense, useState } from 'react';
 import { stringifyExact } from '../../api/json.ts';
+import { workspaceQuery } from '../../api/organizations.ts';
 import { screenPath, type WorkspaceRef } from '../../api/workspace.ts';
 import { hasNoEntities, withoutSchemaLink } from '../../schema/draft.ts';
 import { useInvalidNameReason } from '../../schema/invalid-names.ts';
 import { OutdatedDraft } from '../../schema/outdated-draft.tsx';
 import { type DraftState, useDraft } from '../../schema/use-draft.ts';
 import { useValidation } from '../../schema/use-validation.ts';
+import { schemaScreen } from '../../shared-schemas/shared-schemas-api.ts';
 import { CopyAs } from '../../shell/copy-as.tsx';
 import { ErrorAlert } from '../../shell/error-alert.tsx';
 import { trackLoading } from '../../shell/new-build.ts';
@@ -30,8 +33,26 @@ export function Screen() {
   return (
     <ScreenFrame title="Schema" actions={state === undefined ? null : <Actions workspace={workspace} state={state} />}>
       <ErrorAlert error={error} />
+      <Follows workspace={workspace} />
       {state !== undefined && <Parts workspace={workspace} state={state} />}
     </ScreenFrame>
+  );
+}
+
+/** Says that a workspace follows a shared schema, whose versions change it. */
+function Follows({ workspace }: { readonly workspace: WorkspaceRef }) {
+  const { data } = useQuery(workspaceQuery(workspace));
+  if (data?.follows == null) return null;
+  const { schema: name, version } = data.follows;
+  return (
+    <Alert color="accent" variant="light" p="xs" mb="sm">
+      This workspace follows version {version} of the shared schema{' '}
+      <Anchor component={Link} to={schemaScreen({ org: workspace.org, name })} size="sm" underline="always">
+        {name}
+      </Anchor>
+      . Its schema, settings, row rules and grants are changed by a new version there and a rollout of it. A draft can
+      be planned here, but not applied.
+    </Alert>
   );
 }
 

@@ -5,6 +5,7 @@ import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
 import { fieldError } from '../../api/api-error.ts';
+import { workspaceQuery } from '../../api/organizations.ts';
 import { CONSOLE_API, request } from '../../api/request.ts';
 import { sessionQuery } from '../../api/session.ts';
 import type { WorkspaceListed } from '../../api/types.ts';
@@ -26,10 +27,7 @@ export function Screen() {
   const navigate = useNavigate();
   const [dialog, setDialog] = useState<'rename' | 'state' | 'origins' | 'copy' | 'delete'>();
   const close = (): void => setDialog(undefined);
-  const { data, error, refetch } = useQuery({
-    queryKey: ['workspace', workspace.org, workspace.ws],
-    queryFn: async ({ signal }) => (await request<WorkspaceListed>({ path: adminPath(workspace), signal })).data,
-  });
+  const { data, error, refetch } = useQuery(workspaceQuery(workspace));
   return (
     <ScreenFrame title="Settings" actions={<CopyReadAs path={adminPath(workspace)} />}>
       <ErrorAlert error={error} onRetry={() => void refetch()} />
