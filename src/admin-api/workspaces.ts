@@ -151,6 +151,12 @@ const CONFIRM: Parameter<string | undefined> = {
   read: (text) => text,
 };
 
+const LIST_QUERY = {
+  ...PAGE,
+  statistics: flag('Show how many entities and records each has, and how much disk space they use.'),
+  follows: textParameter('Only those that follow the shared schema of this name.', 'helpdesk'),
+};
+
 export const workspaceRoutes = (services: NewWorkspaceServices, runner: Runner): AdminRoute[] => [
   ...collectionRoutes(services),
   ...resourceRoutes(services, runner),
@@ -172,11 +178,7 @@ function collectionRoutes(services: NewWorkspaceServices): AdminRoute[] {
       summary: 'The workspaces of an organization',
       description: `The oldest first. With \`statistics\` a page has at most ${MAX_MEASURED} of them.`,
       errors: {},
-      query: {
-        ...PAGE,
-        statistics: flag('Show how many entities and records each has, and how much disk space they use.'),
-        follows: textParameter('Only those that follow the shared schema of this name.', 'helpdesk'),
-      },
+      query: LIST_QUERY,
       responses: { 200: pageShape(WorkspaceListResponse) },
       async handle({ organization, query }) {
         const { statistics, size } = query;

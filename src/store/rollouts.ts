@@ -32,7 +32,7 @@ export interface Rollout {
   readonly state: StoredRolloutState;
   readonly wave: number;
   readonly counts: RolloutCounts;
-  /** Those of each wave, from the first. */
+  /** Counts of each wave, from the first. */
   readonly waves: readonly RolloutCounts[];
   readonly createdAt: Date;
   readonly startedAt: Date | null;
