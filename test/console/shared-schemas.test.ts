@@ -38,6 +38,26 @@ const fleet =
       })
     : ({} as Fleet);
 
+/** Workspaces `x` and `y` at the only version. */
+const forms =
+  consoleSkip === false
+    ? use(async () => {
+        const fleet = await makeFleet(server, 'other', [VERSIONS[0]], 'forms');
+        await fleet.follow(['x', 'y']);
+        return fleet;
+      })
+    : ({} as TestFleet);
+
+/** Workspace `z` before a version that drops a field. */
+const lossy =
+  consoleSkip === false
+    ? use(async () => {
+        const fleet = await makeFleet(server, 'third', [VERSIONS[0], toDocument({ title: STRING })], 'lossy');
+        await fleet.follow(['z'], 1);
+        return fleet;
+      })
+    : ({} as TestFleet);
+
 const button = (page: Page, name: string) => page.getByRole('button', { name, exact: true });
 const SCHEMA = '/acme/-/schemas/desk';
 
@@ -120,4 +140,56 @@ test('a rollout shows its waves, the records in the way, and what its state allo
   });
   for (const name of ['Pause', 'Resume', 'Retry the failed ones', 'Cancel the rollout'])
     assert.equal(await button(page, name).count(), 0, name);
+
+  await page.goto(`${server.url}/console${SCHEMA}/rollouts/new`);
+  await button(page, 'Plan').click();
+  const inTheWay = page.getByRole('table', { name: 'Records in the way' });
+  await inTheWay.getByText('tickets.title').waitFor();
+  await inTheWay.getByRole('link', { name: '1 record', exact: true }).waitFor();
+  assert.deepEqual(await violationsOf(page), []);
+});
+
+test('a loss is confirmed by the name of the schema before a rollout starts', async ({ open }) => {
+  const page = await open({ key: keys.admin, path: '/third/-/schemas/lossy/rollouts/new' });
+  await button(page, 'Plan').click();
+  await page.getByText(/1 workspace loses something\.$/).waitFor();
+  assert.equal(await button(page, 'Start').getAttribute('disabled'), '');
+  await page.getByLabel('Type lossy to drop what version 2 does not have').fill('lossy');
+  await button(page, 'Start').click();
+  await page.getByRole('row', { name: /^1, the current one 1 / }).waitFor();
+  assert.deepEqual(await lossy.versions(), { z: 2 });
+});
+
+test('a version is published after its steps are shown, then planned and started', async ({ open }) => {
+  const page = await open({
+    key: keys.admin,
+    path: '/other/-/schemas/forms',
+    context: { viewport: { width: 390, height: 800 } },
+  });
+  await page.getByRole('link', { name: 'Publish a version' }).click();
+  await page.getByText('The draft has no changes.').waitFor();
+  await page.getByRole('tab', { name: 'Entities' }).click();
+  await button(page, 'New entity').click();
+  const version = page.getByRole('region', { name: 'Version 2' });
+  await version.getByText('create entity entity').waitFor();
+  assert.deepEqual(await violationsOf(page), []);
+  assert.equal(await page.evaluate('document.documentElement.scrollWidth'), 390);
+  await version.getByRole('button', { name: 'Publish version 2' }).click();
+  await page.getByRole('heading', { level: 1, name: 'Version 2 of forms' }).waitFor();
+
+  await page.getByRole('link', { name: 'forms' }).click();
+  await page.getByRole('link', { name: 'Start a rollout' }).click();
+  await page.getByLabel('Waves').fill('nonsense');
+  await button(page, 'Plan').click();
+  await page.getByText(/^2 workspaces can be changed, 0 unchanged, 0 with/).waitFor();
+  await button(page, 'Start').click();
+  await page.getByText(/a number of workspaces, or a percentage/).waitFor();
+  assert.deepEqual(await violationsOf(page), []);
+  assert.equal(await page.evaluate('document.documentElement.scrollWidth'), 390);
+  await page.getByLabel('Waves').fill('50%');
+  await button(page, 'Start').click();
+  await page.getByRole('status').filter({ hasText: 'Wave 1 has ended.' }).waitFor();
+  await button(page, 'Resume').click();
+  await page.getByRole('row', { name: /^2, the current one 1 / }).waitFor();
+  assert.deepEqual(await forms.versions(), { x: 2, y: 2 });
 });

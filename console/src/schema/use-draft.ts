@@ -67,6 +67,13 @@ export interface DraftState {
   readonly discard: () => void;
 }
 
+/** Returns the draft of a document that is in force elsewhere than in a workspace. */
+export function useStoredDraft(place: WorkspaceRef, inForce: CurrentDocument): DraftState {
+  const key = getStorageKey(place);
+  const all = drafts.use();
+  return useMemo(() => toDraftState(key, inForce, readStored(key)), [key, inForce, all]);
+}
+
 /** Returns the draft of a workspace, or undefined until the document in force has arrived. */
 export function useDraft(workspace: WorkspaceRef): { readonly state: DraftState | undefined; readonly error: unknown } {
   const key = getStorageKey(workspace);

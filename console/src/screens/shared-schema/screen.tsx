@@ -48,7 +48,7 @@ export function Screen() {
       <Trail {...schema} here={schema.name} />
       <ScreenFrame
         title={schema.name}
-        actions={data !== undefined && <Actions schema={schema} isOperator={isOperator} />}
+        actions={data !== undefined && <Actions schema={schema} shared={data} isOperator={isOperator} />}
       >
         <ErrorAlert error={error} onRetry={() => void refetch()} />
         {data !== undefined && <Body schema={schema} shared={data} isOperator={isOperator} />}
@@ -63,7 +63,7 @@ interface PartProps {
   readonly isOperator: boolean;
 }
 
-function Actions({ schema, isOperator }: Omit<PartProps, 'shared'>) {
+function Actions({ schema, shared, isOperator }: PartProps) {
   const client = useQueryClient();
   const navigate = useNavigate();
   const [isDeleting, setDeleting] = useState(false);
@@ -73,6 +73,14 @@ function Actions({ schema, isOperator }: Omit<PartProps, 'shared'>) {
       <CopyReadAs path={schemaPath(schema, '/versions')} wda={`schema versions ${quoteShell(`${org}/${name}`)}`} />
       {isOperator && (
         <>
+          <Button component={Link} to={schemaScreen(schema, '/publish')}>
+            Publish a version
+          </Button>
+          {shared.newest !== null && (
+            <Button variant="default" component={Link} to={schemaScreen(schema, '/rollouts/new')}>
+              Start a rollout
+            </Button>
+          )}
           <Button variant="default" onClick={() => setDeleting(true)}>
             Delete
           </Button>
