@@ -236,6 +236,9 @@ export async function changeLinks(
     const changes = records.flatMap((record) =>
       record.links.filter((link) => link.relation === relation).map((link) => ({ record, link })),
     );
+    // Those that are stored or those that are not would be too many: none is looked at.
+    const total = changes.reduce((sum, { link }) => sum + link.add.length, 0);
+    if (total > 2 * MAX_LINKS) throw tooManyLinks(total, MAX_LINKS);
     if (state !== 'new') await lockTargets(deps, context, relation, changes);
     for (const id of await changeRelation(deps, context, relation, changes)) changed.add(id);
   }

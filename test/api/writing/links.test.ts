@@ -260,6 +260,28 @@ describe('refusals', () => {
       /^The write is about 101000 links of many-to-many relations, and one request makes or compares 100000 at most/,
     );
   });
+
+  test('so does an update by filter, which looks at none of them where they are far too many', async () => {
+    const make = async (entity: string, records: readonly object[]): Promise<number[]> =>
+      (await call(`${entity}/_bulk`, 'POST', { data: records })).json.data.map(({ id }: { id: number }) => id);
+    const made = await make(
+      'posts',
+      Array.from({ length: 202 }, (_, index) => ({ title: `many${index}` })),
+    );
+    const tags = await make(
+      'tags',
+      Array.from({ length: 1000 }, () => ({ name: 'many' })),
+    );
+    assert.equal((await patch({ plainTags: [tags[0]] }, {}, made[0])).status, 200);
+    const filter = { field: 'title', op: 'startsWith', value: 'many' };
+    const body = { filter, set: { plainTags: { $add: tags } }, max: 1000 };
+    const [status, message] = refusal(await call('posts/_update', 'POST', body));
+    assert.deepEqual([status, /^The write is about (\d+) links/.exec(message)?.[1]], [400, '202000']);
+    await shop.call('tags/_delete', {
+      method: 'POST',
+      body: { filter: { field: 'name', op: 'eq', value: 'many' }, max: 1000 },
+    });
+  });
 });
 
 describe('many records', () => {
