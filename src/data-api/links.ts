@@ -3,6 +3,7 @@
 // entity hold as in requests for it.
 import type { Executor } from '../database/pool.ts';
 import { ApiError, type Detail, validationFailed } from '../errors.ts';
+import { runInSlices } from '../http/body.ts';
 import { parseExact } from '../model/exact-json.ts';
 import type { ManyToMany } from '../model/relation.ts';
 import { getEntity } from '../model/workspace.ts';
@@ -59,7 +60,7 @@ export async function writeLinked<C extends EntityContext>(
   if (!hasLinks(entity)) return write(context);
   const readBody: typeof call.body = async (form) => {
     const body = await call.body(form);
-    const split = splitBody(body, context);
+    const split = await splitBody(body, context);
     if (split !== undefined) throw split;
     return body;
   };
@@ -71,27 +72,36 @@ export async function writeLinked<C extends EntityContext>(
   }
 }
 
-function splitBody(body: unknown, context: EntityContext): WriteWithLinks | undefined {
-  const { operation, query } = context.call;
-  const isUpdate = operation === 'update' || operation === 'bulkUpdate';
-  const items: Item[] = [];
-  const split = (record: unknown, index: number): unknown => {
-    const parts = isRecord(record) ? splitLinks(record, context.entity, context, isUpdate) : undefined;
-    if (parts === undefined) return record;
-    items.push({ ...parts, index });
-    return parts.members;
-  };
+async function splitBody(body: unknown, context: EntityContext): Promise<WriteWithLinks | undefined> {
+  const { call, entity, request, signal } = context;
   if (!isOfMany(context)) {
-    const members = split(body, 0);
-    return items.length === 0 ? undefined : new WriteWithLinks(members, items);
+    const parts = isRecord(body) ? splitLinks(body, entity, context, call.operation === 'update') : undefined;
+    return parts && new WriteWithLinks(parts.members, [{ ...parts, index: 0 }]);
   }
   if (!isRecord(body) || !Array.isArray(body.data)) return undefined;
-  const total = body.data.reduce((sum: number, one) => sum + (isRecord(one) ? countIds(one, context.entity) : 0), 0);
+  const total = body.data.reduce((sum: number, one) => sum + (isRecord(one) ? countIds(one, entity) : 0), 0);
   if (total > MAX_LINKS) throw tooManyLinks(total, MAX_LINKS);
-  const data = body.data.map(split);
+  const { data, items } = await runInSlices(splitRecords(body.data, context), request.slices, signal);
   if (items.length === 0) return undefined;
-  if (getParameter(query, 'conflict') === 'skip') throw linksNotSkipped();
+  if (getParameter(call.query, 'conflict') === 'skip') throw linksNotSkipped();
   return new WriteWithLinks({ ...body, data }, items);
+}
+
+/** Splits the records one by one, in slices. */
+function* splitRecords(
+  records: readonly unknown[],
+  context: EntityContext,
+): Generator<undefined, { readonly data: readonly unknown[]; readonly items: readonly Item[] }> {
+  const items: Item[] = [];
+  const data: unknown[] = [];
+  const isUpdate = context.call.operation === 'bulkUpdate';
+  for (const [index, record] of records.entries()) {
+    yield undefined;
+    const parts = isRecord(record) ? splitLinks(record, context.entity, context, isUpdate) : undefined;
+    if (parts !== undefined) items.push({ ...parts, index });
+    data.push(parts?.members ?? record);
+  }
+  return { data, items };
 }
 
 const isOfMany = ({ call }: EntityContext): boolean =>
@@ -236,7 +246,7 @@ export async function changeLinks(
     const changes = records.flatMap((record) =>
       record.links.filter((link) => link.relation === relation).map((link) => ({ record, link })),
     );
-    // Those that are stored or those that are not would be too many: none is looked at.
+    // Whichever of them are stored, these or the others would be too many: none is looked at.
     const total = changes.reduce((sum, { link }) => sum + link.add.length, 0);
     if (total > 2 * MAX_LINKS) throw tooManyLinks(total, MAX_LINKS);
     if (state !== 'new') await lockTargets(deps, context, relation, changes);
