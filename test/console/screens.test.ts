@@ -188,6 +188,11 @@ test('the operator suspends a workspace and renames it with redirects, and an ow
   await dialog.getByRole('button', { name: 'Save' }).click();
   await page.getByRole('cell', { name: /^suspended:/ }).waitFor();
   assert.equal((await place.call('notes')).json.error.code, 'WORKSPACE_SUSPENDED');
+  await page.goto(`${server.url}/console/life`);
+  await page.getByRole('row', { name: /before suspended/ }).waitFor();
+  await page.goto(`${server.url}/console/life/before`);
+  assert.equal(await page.getByText('You have no access').count(), 0);
+  await page.getByRole('link', { name: 'Settings, with its state' }).click();
   await page.getByRole('button', { name: 'Rename' }).click();
   const naming = page.getByRole('dialog', { name: 'Rename workspace' });
   assert.equal(await naming.getByLabel('Days of redirects').count(), 0);
@@ -198,6 +203,13 @@ test('the operator suspends a workspace and renames it with redirects, and an ow
   const owner = await open({ key: place.key, path: '/life/after/settings' });
   await owner.getByRole('cell', { name: /^suspended:/ }).waitFor();
   assert.equal(await owner.getByRole('button', { name: 'Change state' }).count(), 0);
+  await server.call('/api/admin/v1/organizations/life/workspaces/after', {
+    method: 'PUT',
+    credential: keys.admin,
+    body: { state: 'readOnly' },
+  });
+  await owner.goto(`${server.url}/console/life/after`);
+  await owner.getByRole('main').getByRole('link', { name: 'read-only' }).waitFor();
 });
 
 test('the operator copies a workspace, with or without its records', async ({ open }) => {

@@ -1,5 +1,5 @@
 // Screen of an organization: its name, its workspaces, and its deletion.
-import { Anchor, Button, Group, Text } from '@mantine/core';
+import { Anchor, Badge, Button, Group, Text } from '@mantine/core';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { Link, useNavigate, useParams } from '@tanstack/react-router';
 import { useState } from 'react';
@@ -94,9 +94,16 @@ function Workspaces({ org, name, dialog, onClose }: WorkspacesProps) {
             {
               title: 'Workspace',
               cell: (one) => (
-                <Anchor component={Link} to={`/${org}/${one.slug}`} size="sm">
-                  <bdi>{one.name}</bdi>
-                </Anchor>
+                <Group gap="xs">
+                  <Anchor component={Link} to={`/${org}/${one.slug}`} size="sm">
+                    <bdi>{one.name}</bdi>
+                  </Anchor>
+                  {one.state !== 'active' && (
+                    <Badge color="gray" variant="light" size="sm">
+                      {one.state === 'readOnly' ? 'read-only' : one.state}
+                    </Badge>
+                  )}
+                </Group>
               ),
             },
             { title: 'Slug', cell: ({ slug }) => slug },

@@ -5,8 +5,10 @@ import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { ACCESS_WORDS } from '../../access/grants.ts';
 import { reportQuery } from '../../access/grants-api.ts';
+import { isApiError } from '../../api/api-error.ts';
 import { providerQuery } from '../../api/identity-provider.ts';
 import { migrationsQuery } from '../../api/migrations.ts';
+import { workspaceQuery } from '../../api/organizations.ts';
 import { type EntityDocument, schemaQuery } from '../../api/schema.ts';
 import { statisticsQuery } from '../../api/statistics.ts';
 import type { AccessReport } from '../../api/types.ts';
@@ -46,7 +48,7 @@ export function Screen() {
       }
     >
       {schema.error !== null && schema.data === undefined ? (
-        <NoAccess error={schema.error} />
+        <NoAccess workspace={workspace} error={schema.error} />
       ) : (
         <ErrorAlert error={statistics.error} />
       )}
@@ -120,15 +122,24 @@ interface SummaryProps {
   readonly report: AccessReport | undefined;
 }
 
-/** Identity provider with the entities that are open to its users, last migration and last change, each with a link. */
+/** State unless it is active, identity provider with the entities that are open to its users, last migration and last change, each with a link. */
 function Summary({ workspace, report }: SummaryProps) {
   const provider = useQuery(providerQuery(workspace));
   const migrations = useQuery(migrationsQuery(workspace, 0, 1));
+  const { data: settings } = useQuery(workspaceQuery(workspace));
   const migration = migrations.data?.migrations[0];
   const stored = provider.data?.value;
   const openCount = report?.entities.filter(({ access }) => access === 'open').length ?? 0;
   return (
     <Group gap="lg" mb="sm" style={{ rowGap: 2 }}>
+      {settings?.state === 'readOnly' && (
+        <Text size="sm">
+          State:{' '}
+          <Anchor component={Link} to={screenPath(workspace, '/settings')} size="sm" underline="always">
+            read-only
+          </Anchor>
+        </Text>
+      )}
       {provider.data !== undefined && (
         <Text size="sm" c="dimmed">
           Identity provider:{' '}
@@ -164,14 +175,22 @@ function Summary({ workspace, report }: SummaryProps) {
   );
 }
 
-function NoAccess({ error }: { readonly error: unknown }) {
+function NoAccess({ workspace, error }: { readonly workspace: WorkspaceRef; readonly error: unknown }) {
+  const isAdministrator = useMayAdminister();
+  const isSuspended = isApiError(error) && error.code === 'WORKSPACE_SUSPENDED';
   return (
     <>
-      <Text mb="xs">You have no access to this workspace, or it does not exist.</Text>
+      {!isSuspended && <Text mb="xs">You have no access to this workspace, or it does not exist.</Text>}
       <ErrorAlert error={error} />
-      <Anchor component={Link} to="/" size="sm">
-        Back to the start
-      </Anchor>
+      {isSuspended && isAdministrator ? (
+        <Anchor component={Link} to={screenPath(workspace, '/settings')} size="sm">
+          Settings, with its state
+        </Anchor>
+      ) : (
+        <Anchor component={Link} to="/" size="sm">
+          Back to the start
+        </Anchor>
+      )}
     </>
   );
 }
