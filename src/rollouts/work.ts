@@ -76,8 +76,8 @@ async function migrate(deps: WorkDeps, { rollout, assignment }: Task): Promise<R
   });
   switch (result.state) {
     case 'unchanged':
-      // A process that is gone has finished it.
-      return { state: assignment.attempts > 1 ? 'succeeded' : 'unchanged' };
+      // A process that is gone has finished it, or one that had lost the database.
+      return { state: assignment.attempts > 1 || assignment.hasMigration ? 'succeeded' : 'unchanged' };
     case 'unfollowed':
       return { state: 'skipped' };
     case 'succeeded':

@@ -20,6 +20,8 @@ export interface Assignment {
   readonly schema: string;
   /** Times that it was taken, this one included. */
   readonly attempts: number;
+  /** Whether an attempt before this one has started a migration, and no result of it is stored. */
+  readonly hasMigration: boolean;
 }
 
 export type Held = Pick<Assignment, 'rolloutId' | 'workspaceId' | 'lease'>;
@@ -69,7 +71,7 @@ export async function storeResults(
   const [row] = await session.query<{ failed: number }>(
     toQuery(sql`with stored as (
   update wda.rollout_workspace w set state = v.state, lease = null, lease_until = null,
-    migration_id = case when v.state <> 'waiting' then coalesce(v.migration, w.migration_id) end, error = v.error, conflicts = v.conflicts,
+    migration_id = case when v.state <> 'waiting' or v."isVoid" then coalesce(v.migration, w.migration_id) end, error = v.error, conflicts = v.conflicts,
     destructive = coalesce(v.destructive, false), attempts = w.attempts - case when v."isVoid" then 1 else 0 end,
     due_at = clock_timestamp() + make_interval(secs => v."dueMs" / 1000)
   from jsonb_to_recordset(${JSON.stringify(values)}::jsonb) v ("workspaceId" bigint, lease uuid, state text, "dueMs" float8, "isVoid" boolean,
@@ -102,7 +104,7 @@ export function claimWorkspaces(
   from due where w.rollout_id = ${id} and w.workspace_id = due.workspace_id returning w.*
 )
 select w.rollout_id as "rolloutId", w.workspace_id as "workspaceId", w.lease, o.slug as organization, s.slug as workspace,
-  c.name as schema, w.attempts
+  c.name as schema, w.attempts, w.migration_id is not null as "hasMigration"
 from w join wda.workspace s on s.id = w.workspace_id join wda.organization o on o.id = s.organization_id
   join wda.rollout r on r.id = w.rollout_id join wda.shared_schema c on c.id = r.shared_schema_id
 order by w.position`),

@@ -268,6 +268,24 @@ describe('while a rollout is paused', () => {
   });
 });
 
+test('a workspace whose migration ended while the database went away was changed by the rollout', async () => {
+  const fleet = await makeFleet(server, 'lost-results', [FIRST, SECOND]);
+  await fleet.follow(['a', 'b'], 1);
+  const id = await fleet.start({ version: 2, waves: [1], pause: 'confirm' });
+  await fleet.waitFor(id, 'paused');
+  const list = async () => (await fleet.call(`/rollouts/${id}/workspaces`)).json.data;
+  const [{ migration }] = await list();
+  assert.equal(typeof migration, 'number');
+  // The attempt did not count, as its result could not be read.
+  await server.database.query(`update wda.rollout_workspace set state = 'waiting', attempts = 0
+    where rollout_id = ${id} and state = 'succeeded'`);
+  assert.equal((await fleet.call(`/rollouts/${id}/resume`, 'POST')).status, 202);
+  // The first wave has ended again.
+  const { counts } = await fleet.waitFor(id, 'paused');
+  assert.deepEqual(counts, { ...NONE, waiting: 1, succeeded: 1 });
+  assert.equal((await list())[0].migration, migration);
+});
+
 test('what is wrong in a request is refused, every mistake at once', async () => {
   const fleet = await makeFleet(server, 'mistakes', [FIRST]);
   await fleet.follow(['a']);
