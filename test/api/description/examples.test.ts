@@ -73,8 +73,9 @@ const CREATES = ['create', 'bulkCreate'];
 /** What needs a record that is there. */
 const ON_RECORDS = ['update', 'patch', 'bulkUpdate', 'bulkPatch', 'bulkDeleteListed'];
 
-/** The last of the successes: that of `dryRun` comes before it. */
-const done = (statuses: readonly string[]): string | undefined => statuses.filter((status) => status < '300').at(-1);
+/** The last of the successes but a job, which has more records: that of `dryRun` comes before it. */
+const done = (statuses: readonly string[]): string | undefined =>
+  statuses.filter((status) => status < '300' && status !== '202').at(-1);
 
 /** The id of a record with the values of the `full` example of creates. */
 async function makeRecord(described: readonly Described[], entity: string, credential: string): Promise<number> {

@@ -146,7 +146,7 @@ test('a database that a newer version has installed is refused in words, and lef
   assert.deepEqual(await inventoryOf(connectionString), inventory);
 });
 
-test('files of install/control need nothing of install/data, which refers to them by one key', async () => {
+test('files of install/control need nothing of install/data, which refers to organizations alone', async () => {
   const connectionString = await createDatabase('control', "encoding 'UTF8'");
   await rowsOf(connectionString, 'create schema wda');
   for (const statement of INSTALL_FILES.control.flatMap(({ statements }) => statements))
@@ -161,7 +161,10 @@ where contype = 'f' and connamespace = 'wda'::regnamespace`,
   );
   const isControl = (table: string): boolean => control.includes(table.replace('wda.', ''));
   assert.deepEqual(
-    keys.filter(({ table, target }) => isControl(table) !== isControl(target)).map(({ conname }) => conname),
-    ['workspace_organization'],
+    keys
+      .filter(({ table, target }) => isControl(table) !== isControl(target))
+      .map(({ conname }) => conname)
+      .sort(),
+    ['shared_schema_organization', 'workspace_organization'],
   );
 });

@@ -14,7 +14,7 @@ const read = (page: string): string => readFileSync(join(DOCS, page), 'utf8');
 const PAGES: readonly (readonly [page: string, least: number])[] = [
   ['reference/data-api.md', 15],
   ...globSync('recipes/*.md', { cwd: DOCS })
-    .filter((page) => !/examples\/helpdesk|^wda changes/m.test(read(page)))
+    .filter((page) => !/examples\/helpdesk|^wda (?:changes|schema|workspace|backup) /m.test(read(page)))
     .sort()
     .map((page) => [page, 1] as const),
 ];
