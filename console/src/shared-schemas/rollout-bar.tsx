@@ -29,6 +29,9 @@ export function RolloutBar({ rollout: { counts, waves }, label, size }: RolloutB
   );
 }
 
+// The shade of filled gray is nearly black, which would look like a mistake.
+const QUIET_COLOR = 'gray.5';
+
 interface WaveBarProps {
   readonly wave: Counts;
   /** Number of waves: one workspace among thousands stays visible, and a hundred waves fit. */
@@ -48,7 +51,7 @@ function WaveBar({ wave, count, size }: WaveBarProps) {
         <Progress.Section
           key={state}
           value={(wave[state] / all) * 100}
-          color={WORKSPACE_COLORS[state]}
+          color={state === 'unchanged' || state === 'skipped' ? QUIET_COLOR : WORKSPACE_COLORS[state]}
           withAria={false}
         />
       ))}

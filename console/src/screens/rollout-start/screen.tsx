@@ -185,7 +185,7 @@ function Plan({ org, plan }: { readonly org: string; readonly plan: RolloutPlan 
     );
   return (
     <section aria-label="Plan">
-      <Alert role="status" color={conflicts > 0 ? 'yellow' : 'green'} variant="light" p="xs" mb="xs">
+      <Alert role="status" color={conflicts > 0 || destructive > 0 ? 'yellow' : 'green'} variant="light" p="xs" mb="xs">
         {pluralize(ready, 'workspace')} can be changed, {formatCount(unchanged)} unchanged, {formatCount(conflicts)}{' '}
         with records in the way or without a way to the version.
         {destructive > 0 && ` ${pluralize(destructive, 'workspace loses', 'workspaces lose')} something.`}
