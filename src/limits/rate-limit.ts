@@ -24,6 +24,8 @@ interface Bucket {
 }
 
 const MAX_CREDENTIALS = 100_000;
+// Workspaces that a worker knows to be beyond their limit.
+const MAX_WORKSPACES = 10_000;
 // Longest wait that a refusal names: a workspace may have a limit of 0 requests.
 const MAX_WAIT_MS = 60_000;
 
@@ -81,13 +83,25 @@ export function makeWorkspaceRateLimit(now: () => number): WorkspaceRateLimit {
   };
 }
 
-/** Makes the limits of workspaces in a worker, which asks for each request: only workspaces with a limit are counted. */
+/**
+ * Makes the limits of workspaces in a worker, which asks for each request: only workspaces with a limit are counted. What is
+ * refused is not asked again until there is a token, unless the limit has changed.
+ */
 export function makeSharedWorkspaceRateLimit(
   requestToken: (workspaceId: string, perMinute: number) => Promise<Grant>,
+  now: () => number,
 ): WorkspaceRateLimit {
+  const refusals = new LRUCache<string, { readonly perMinute: number; readonly until: number }>({
+    max: MAX_WORKSPACES,
+  });
   return async (workspaceId, perMinute) => {
+    const refusal = refusals.get(workspaceId);
+    const leftMs = refusal?.perMinute === perMinute ? refusal.until - now() : 0;
+    if (leftMs > 0) throw workspaceRateLimited(toSeconds(leftMs), perMinute);
     const { tokens, waitMs } = await requestToken(workspaceId, perMinute);
-    if (tokens === 0) throw workspaceRateLimited(toSeconds(waitMs), perMinute);
+    if (tokens > 0) return;
+    refusals.set(workspaceId, { perMinute, until: now() + waitMs });
+    throw workspaceRateLimited(toSeconds(waitMs), perMinute);
   };
 }
 

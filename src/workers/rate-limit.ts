@@ -63,7 +63,9 @@ export function serveWorkspaceTokens(): void {
 /** Makes the limits of workspaces of this process. */
 export function makeServerWorkspaceRateLimit(): WorkspaceRateLimit {
   if (!isWorker()) return makeWorkspaceRateLimit(now);
-  return makeSharedWorkspaceRateLimit((workspaceId, perMinute) =>
-    requestGrant(WORKSPACE_SUBJECT, { workspaceId, perMinute } satisfies WorkspaceTokenRequest),
+  return makeSharedWorkspaceRateLimit(
+    (workspaceId, perMinute) =>
+      requestGrant(WORKSPACE_SUBJECT, { workspaceId, perMinute } satisfies WorkspaceTokenRequest),
+    now,
   );
 }

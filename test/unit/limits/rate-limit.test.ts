@@ -4,7 +4,14 @@ import { test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import fc from 'fast-check';
 import type { ApiError } from '../../../src/errors.ts';
-import { makeBuckets, makeRateLimit, makeSharedRateLimit, type RateLimit } from '../../../src/limits/rate-limit.ts';
+import {
+  makeBuckets,
+  makeRatedBuckets,
+  makeRateLimit,
+  makeSharedRateLimit,
+  makeSharedWorkspaceRateLimit,
+  type RateLimit,
+} from '../../../src/limits/rate-limit.ts';
 
 function makeScene(perMinute: number) {
   const clock = { time: 0 };
@@ -144,4 +151,27 @@ test('a worker takes a tenth of a second’s tokens at once', async () => {
   const { scene, use } = makeWorkers(60_000, 2);
   for (let index = 0; index < 1000; index++) assert.equal(await use(0, 'key:1'), true);
   assert.equal(scene.asked, 10);
+});
+
+test('a worker asks for a workspace that was refused when it has a token again, or another limit', async () => {
+  const clock = { time: 0 };
+  const now = (): number => clock.time;
+  const take = makeRatedBuckets(now);
+  let questions = 0;
+  const use = makeSharedWorkspaceRateLimit(async (id, perMinute) => {
+    questions++;
+    return take(id, 1, perMinute);
+  }, now);
+  const isRefused = (perMinute = 2): Promise<boolean> =>
+    use('1', perMinute).then(
+      () => false,
+      () => true,
+    );
+  const answers = [];
+  for (let request = 0; request < 6; request++) answers.push(await isRefused());
+  assert.deepEqual([answers, questions], [[false, false, true, true, true, true], 3]);
+  assert.equal(await isRefused(0), true);
+  assert.equal(questions, 4);
+  clock.time = 30_000;
+  assert.equal(await isRefused(), false);
 });
