@@ -243,8 +243,11 @@ function makeMeters({ databases, keepTotal, now }: Omit<QuotaDeps, 'rateLimit'>,
     const startedAt = now();
     const addedBefore = meter.added;
     meter.isChanged = false;
+    const isContinued = startedAt - meter.measuredAt < MAX_IDLE_MS;
+    const addedTo = isContinued ? (meter.usage?.records ?? 0) + addedBefore : 0;
     // The principal may reach some entities alone, and the limit is of the records of all.
-    meter.usage = await measureUsage(databases, getUnrestricted(workspace), keepTotal);
+    const usage = await measureUsage(databases, getUnrestricted(workspace), keepTotal);
+    meter.usage = { ...usage, records: usage.exact ? usage.records : Math.max(usage.records, addedTo) };
     meter.measuredAt = startedAt;
     meter.added -= addedBefore;
   }
@@ -298,7 +301,7 @@ function makeMeters({ databases, keepTotal, now }: Omit<QuotaDeps, 'rateLimit'>,
     release,
     isRecent: (meter: Meter): boolean =>
       meter.usage !== undefined && !meter.isChanged && now() - meter.measuredAt < FRESH_MS,
-    readUsage: (kind: keyof Usage): Record<string, number> =>
+    readUsage: (kind: 'records' | 'bytes'): Record<string, number> =>
       Object.fromEntries(
         [...labels.entries()].flatMap(([id, label]) => {
           const usage = meters.peek(id)?.usage;

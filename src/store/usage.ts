@@ -11,6 +11,8 @@ export interface Usage {
   readonly records: number;
   /** Bytes of tables and indexes on disk. */
   readonly bytes: number;
+  /** Whether all records were counted: an estimate may not know of what was added in the last seconds. */
+  readonly exact: boolean;
 }
 
 // Tables with more records are not counted: their totals are kept from the first measurement on. 10,000 take 1 ms.
@@ -29,16 +31,17 @@ export async function measureUsage(
     return entity === undefined || one.records > 2 * MAX_COUNTED ? [] : [entity];
   });
   const counts = await countSmall(db, uncounted);
-  let [records, bytes] = [0, 0];
+  let [records, bytes, exact] = [0, 0, true];
   for (const one of statistics) {
     const count = counts.get(one.entity);
     const entity = entities.get(one.entity);
     const isCounted = one.exact || (count !== undefined && count <= MAX_COUNTED);
     if (!isCounted && entity !== undefined) keepTotal(entity);
+    exact &&= isCounted;
     records += one.exact ? one.records : isCounted ? (count as number) : Math.max(one.records, count ?? 0);
     bytes += one.tableBytes + one.indexBytes;
   }
-  return { records, bytes };
+  return { records, bytes, exact };
 }
 
 /** Counts the records of each entity, one more than MAX_COUNTED at most. */
