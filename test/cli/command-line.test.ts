@@ -78,7 +78,7 @@ test('wrong usage is exit code 2 and points to the help', async () => {
     [['key', 'create', 'ci'], /--permissions READ_ONLY or READ_WRITE \(.*\), GRANTS \(.*\), or OWNER/],
     [['frobnicate'], /unknown command 'frobnicate'\nKnown: serve, .*, schema, .*, completion\n/],
     [['schemas', 'plan'], /Did you mean schema\?/],
-    [['schema', 'diff'], /unknown command 'diff'\nKnown: show, plan, apply\nSee wda schema --help/],
+    [['schema', 'diff'], /unknown command 'diff'\nKnown: show, plan, apply, publish, versions\nSee wda schema --help/],
     [['workspace', 'create', 'acme'], /acme\/shop/],
     [['workspace', 'delete', 'acme/shop'], /--confirm shop/],
     [['workspace', 'delete', 'acme/shop', '--confirm', 'acme'], /--confirm shop/],
