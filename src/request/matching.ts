@@ -61,6 +61,7 @@ function parseWords(search: unknown): SearchQuery | undefined {
 function parseCompleteFilter(filter: unknown): FilterTree | undefined {
   if (isRecord(filter) && filter.all === true && Object.keys(filter).length === 1) return undefined;
   if (filter === undefined || filter === null) throw emptyFilter('filter is required');
+  if (isRecord(filter) && Object.keys(filter).length === 0) throw emptyFilter('filter is empty');
   const tree = parseFilterTree(filter);
   if (!isComplete(tree)) throw emptyFilter('filter has a node without a condition');
   return tree;

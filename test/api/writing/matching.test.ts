@@ -196,6 +196,7 @@ describe('an update', () => {
 
   for (const [body, reason, message] of [
     [{ set: { other: 'x' }, max: 1 }, 'INVALID_FILTER', /^filter is required; \{"all": true\}/],
+    [{ filter: {}, set: { other: 'x' }, max: 1 }, 'INVALID_FILTER', /^filter is empty; \{"all": true\}/],
     [{ filter: { and: [] }, set: { other: 'x' }, max: 1 }, 'INVALID_FILTER', /^filter has a node without a condition/],
     [{ filter: { not: { or: [] } }, set: { other: 'x' }, max: 1 }, 'INVALID_FILTER', /node without a condition/],
     [{ filter: { and: [ALL] }, set: { other: 'x' }, max: 1 }, 'INVALID_FILTER', /^filter is malformed/],
