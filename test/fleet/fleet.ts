@@ -129,18 +129,20 @@ async function makeWorkspaces(fleet: Fleet, client: Client): Promise<readonly Pl
   return places;
 }
 
-/** Starts a rollout, kills the server when a quarter is done, and waits for the end. */
+/** Starts a rollout, kills the server when a quarter is done and again at the half, and waits for the end. */
 async function roll(fleet: Fleet, body: object, say: FleetOptions['say']): Promise<void> {
   const startedAt = performance.now();
   const id = await fleet.start({ maxFailures: '100%', concurrency: 4, ...body });
   const read = async () => (await fleet.call(`/rollouts/${id}`)).json.data;
-  await waitForValue('a quarter is done', async () => {
-    const { counts, state } = await read();
-    const done = counts.succeeded + counts.failed;
-    const all = done + counts.waiting + counts.running;
-    return done * 4 >= all || /^(succeeded|finished)/.test(state) || undefined;
-  });
-  await fleet.restart();
+  for (const part of [4, 2]) {
+    await waitForValue(`a part of ${part} is done`, async () => {
+      const { counts, state } = await read();
+      const done = counts.succeeded + counts.failed;
+      const all = done + counts.waiting + counts.running;
+      return done * part >= all || /^(succeeded|finished)/.test(state) || undefined;
+    });
+    await fleet.restart();
+  }
   const ended = await waitForValue(`rollout ${id} ends`, async () => {
     const rollout = await read();
     return /^(succeeded|finished)/.test(rollout.state) ? rollout : undefined;
