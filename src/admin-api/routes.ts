@@ -31,7 +31,8 @@ import { webhookDeliveryRoutes } from './webhook-deliveries.ts';
 import type { WebhookServices } from './webhook-values.ts';
 import { webhookRoutes } from './webhooks.ts';
 import { workspaceCopyRoutes } from './workspace-copy.ts';
-import { statisticsRoutes, workspaceRoutes } from './workspaces.ts';
+import { statisticsRoutes } from './workspace-statistics.ts';
+import { workspaceRoutes } from './workspaces.ts';
 
 export function adminRoutes(
   services: AdminServices &

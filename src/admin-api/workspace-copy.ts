@@ -8,7 +8,7 @@ import { body } from './body.ts';
 import { DisplayName, Slug } from './names.ts';
 import { data, objectShape, respondCreated } from './response.ts';
 import { type AdminRoute, type AdminServices, routeMaker, WORKSPACE, workspaceLocation } from './route.ts';
-import { toResponse, WorkspaceResponse } from './workspaces.ts';
+import { toResponse, WorkspaceResponse } from './workspace-response.ts';
 
 const NewCopy = objectShape(
   {

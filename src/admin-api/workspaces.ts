@@ -1,37 +1,29 @@
 // /organizations/{org}/workspaces: the operator creates and deletes them, their owners read and rename them.
-import type { Static } from 'typebox';
 import { badRequest, forbidden, validationFailed } from '../errors.ts';
 import type { Runner } from '../migrations/runner.ts';
 import { createWorkspace, deleteWorkspace } from '../migrations/workspace.ts';
-import { MAX_ORIGIN_LENGTH, MAX_ORIGINS, parseOrigin } from '../model/origin.ts';
-import { WORKSPACE_STATES, type WorkspaceState } from '../model/workspace.ts';
+import { MAX_ORIGINS, parseOrigin } from '../model/origin.ts';
 import { parseSchemaDocument } from '../schema/document.ts';
 import { DocumentShape, EMPTY_DOCUMENT, type SchemaDocument } from '../schema/format.ts';
 import type { Path, Report } from '../schema/report.ts';
 import { Type } from '../schema/type.ts';
-import type { Databases } from '../store/databases.ts';
 import { redirectSlug } from '../store/renamed.ts';
 import { storeTarget } from '../store/shared-schemas.ts';
-import { loadStatistics, loadWorkspaceStatistics } from '../store/statistics.ts';
-import { loadWorkspaces, searchWorkspaces, updateWorkspace, type WorkspaceSummary } from '../store/workspaces.ts';
+import { loadWorkspaces, searchWorkspaces, updateWorkspace } from '../store/workspaces.ts';
 import { noOrganization, noWorkspace, requireValue } from './access.ts';
 import type { ApiKeyMaker } from './api-keys.ts';
 import { refinedBody } from './body.ts';
 import { MIGRATION_RUNS } from './describe.ts';
-import { FollowShape, FollowsShape, follow, requireFollowable, requireFollowRight, showFollows } from './following.ts';
+import { FollowShape, follow, requireFollowable, requireFollowRight } from './following.ts';
 import { type IdentityProviderServices, listWarnings, providerChanges } from './identity-provider.ts';
-import { LimitChangeShape, StoredLimitsShape, showLimits } from './limits.ts';
+import { LimitChangeShape } from './limits.ts';
 import { DESTRUCTIVE, WAIT } from './migration-wait.ts';
 import { DisplayName, Slug } from './names.ts';
 import { CREATED_PARTS, describeParts, NEW_PARTS, parseParts, parsePartsAlone, storeParts } from './new-workspace.ts';
 import { flag, PAGE, type Parameter, textParameter } from './query.ts';
 import {
   anyShape,
-  arrayShape,
   data,
-  enumShape,
-  formatTime,
-  Id,
   NOTHING,
   nullableShape,
   objectShape,
@@ -40,7 +32,6 @@ import {
   respondData,
   respondNothing,
   respondPage,
-  Time,
 } from './response.ts';
 import {
   type AdminRoute,
@@ -51,6 +42,8 @@ import {
   workspaceLocation,
 } from './route.ts';
 import { warnedShape, warningMeta } from './warnings.ts';
+import { CorsOrigins, State, toResponse, WORKSPACE_MEMBERS, WorkspaceResponse } from './workspace-response.ts';
+import { showMeasured, WorkspaceListResponse } from './workspace-statistics.ts';
 
 const NAMES = { slug: Slug, name: Type.Optional(DisplayName) };
 // The parser of documents checks the schema: its messages say more than a shape can.
@@ -71,17 +64,6 @@ const NewWorkspaceDescribed = objectShape(
   },
   { title: 'NewWorkspace' },
 );
-const CorsOrigins = {
-  description:
-    'Origins whose pages may use the data API of the workspace, in place of those of the server; [] for none. Left out: those of the server.',
-  items: { type: 'string', maxLength: MAX_ORIGIN_LENGTH },
-  examples: [['https://app.example.com']],
-};
-const State = Type.Unsafe<WorkspaceState>({
-  ...enumShape(...WORKSPACE_STATES),
-  description:
-    'What the data API does: `active` reads and writes, `readOnly` only reads, `suspended` neither. Only the operator may set it.',
-});
 const Change = objectShape(
   {
     slug: Type.Optional(Slug),
@@ -111,37 +93,7 @@ const Change = objectShape(
   },
   { title: 'WorkspaceChange', description: 'Members that are left out keep their values.' },
 );
-const MEMBERS = {
-  id: Id,
-  organization: Slug,
-  slug: Slug,
-  name: Type.String(),
-  createdAt: Time,
-  state: State,
-  limits: Type.Optional(StoredLimitsShape),
-  corsOrigins: Type.Optional(Type.Unsafe<readonly string[]>({ type: 'array', ...CorsOrigins })),
-  follows: Type.Optional(FollowsShape),
-};
-export const WorkspaceResponse = objectShape(MEMBERS, { title: 'Workspace' });
-const WorkspaceCreated = objectShape({ ...MEMBERS, ...CREATED_PARTS }, { title: 'WorkspaceCreated' });
-const SIZE = {
-  records: Type.Number({ minimum: 0 }),
-  exact: Type.Boolean({ description: 'false: `records` is an estimate of the database.' }),
-  tableBytes: Type.Number({ minimum: 0 }),
-  indexBytes: Type.Number({ minimum: 0 }),
-};
-const EntityStatistics = objectShape({ entity: Type.String(), ...SIZE }, { title: 'EntityStatistics' });
-const WorkspaceStatistics = objectShape(
-  { entities: Type.Number({ minimum: 0 }), ...SIZE },
-  { title: 'WorkspaceStatistics' },
-);
-const WorkspaceListResponse = objectShape(
-  { ...MEMBERS, statistics: Type.Optional(WorkspaceStatistics) },
-  {
-    title: 'WorkspaceListed',
-    description: '`statistics`: only when asked for, and while the node of a cluster that has the workspace answers.',
-  },
-);
+const WorkspaceCreated = objectShape({ ...WORKSPACE_MEMBERS, ...CREATED_PARTS }, { title: 'WorkspaceCreated' });
 
 // With statistics, a page has some thousand tables.
 const MAX_MEASURED = 100;
@@ -385,26 +337,6 @@ function resourceRoutes(services: AdminServices, runner: Runner): AdminRoute[] {
   ];
 }
 
-export function statisticsRoutes(services: AdminServices): AdminRoute[] {
-  const { databases } = services;
-  const route = routeMaker(services);
-  return [
-    route({
-      id: 'workspaces.statistics',
-      method: 'GET',
-      path: `${WORKSPACE}/statistics`,
-      access: 'workspace',
-      summary: 'How many records each entity has, and how much disk space they use',
-      description:
-        'One entry for each entity, in the order of the document. Nothing is counted for it: the number is exact where lists have made it one that is kept, and of an empty table.',
-      errors: {},
-      responses: { 200: data(arrayShape(EntityStatistics)) },
-      handle: async ({ workspace }) =>
-        respondData(await loadStatistics(databases.forWorkspace(workspace), workspace.id, databases.topology)),
-    }),
-  ];
-}
-
 const slugUnchanged = (): Error =>
   validationFailed([{ field: 'redirectDays', code: 'INVALID', message: 'means nothing without another slug' }]);
 
@@ -416,29 +348,6 @@ const limitsForbidden = (): Error =>
 
 const tooLargeToMeasure = (): Error =>
   badRequest('INVALID_PARAMETER', `size must be at most ${MAX_MEASURED} together with statistics=true`);
-
-/** Loads the statistics of workspaces, with one statement per database; returns a function that adds them. */
-async function showMeasured(
-  databases: Databases,
-  tenant: string,
-  workspaces: readonly WorkspaceSummary[],
-): Promise<(workspace: WorkspaceSummary) => Static<typeof WorkspaceListResponse>> {
-  const statisticsMaps = await Promise.all(
-    [...Map.groupBy(workspaces, (workspace) => databases.forWorkspace(workspace))].map(([database, group]) =>
-      loadWorkspaceStatistics(
-        database,
-        group.map(({ id }) => id),
-        `organization ${tenant}`,
-        databases.topology,
-      ),
-    ),
-  );
-  const sizes = new Map(statisticsMaps.flatMap((entries) => [...entries]));
-  return (workspace) => {
-    const statistics = sizes.get(workspace.id);
-    return { ...toResponse(workspace), ...(statistics === undefined ? {} : { statistics }) };
-  };
-}
 
 /** Parses the schema document of a body, with all digits of its numbers. */
 function parseDocument(raw: unknown, report: Report): SchemaDocument | undefined {
@@ -456,14 +365,4 @@ function checkOrigin(text: string, report: Report, path: Path): void {
   if (origin === text) return;
   const suggestion = origin === undefined ? '' : `. Did you mean ${origin}?`;
   report(path, 'INVALID', `must be an origin such as https://app.example.com, as browsers send it${suggestion}`);
-}
-
-export function toResponse(workspace: WorkspaceSummary): Static<typeof WorkspaceResponse> {
-  const { id, organization, slug, name, createdAt, state, limits, corsOrigins, follows } = workspace;
-  const more = {
-    ...showLimits(limits),
-    ...(corsOrigins === null ? {} : { corsOrigins }),
-    ...(follows === null ? {} : { follows: showFollows(follows) }),
-  };
-  return { id: Number(id), organization, slug, name, createdAt: formatTime(createdAt), state, ...more };
 }
