@@ -15,7 +15,7 @@ import {
   REPLAYED,
   type TransactionKey,
 } from './idempotency.ts';
-import { WriteWithLinks } from './links.ts';
+import { WriteWithLinks } from './linked-writes.ts';
 import { parseResponse, runTransaction } from './transaction.ts';
 
 /** True for a call whose write is one statement that a key can be added to. */

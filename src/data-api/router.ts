@@ -53,7 +53,7 @@ import { answerHistory, answerHistoryEntry, forgetHistory, type HistoryDeps } fr
 import { executeIdempotent, type IdempotencyDeps } from './idempotency.ts';
 import { executeCallIdempotent } from './idempotent-call.ts';
 import { importRecords } from './import/import.ts';
-import { writeLinked } from './links.ts';
+import { writeLinked } from './linked-writes.ts';
 import { deleteWhere, updateWhere, writeJobBatch } from './matching.ts';
 import { makePreparedStatements } from './prepared.ts';
 import type { Quotas } from './quotas.ts';
