@@ -10,7 +10,8 @@ import type {
 } from '../../admin-types/admin-api.d.ts';
 import { ADMIN_PREFIX, type AdminClient } from './admin-client.ts';
 import { organizationPath, type WorkspaceAddress, workspaceName, workspacePath } from './command.ts';
-import { type DesiredOrganization, type DesiredWorkspace, LISTS, PARTS, type Values } from './config-file.ts';
+import type { DesiredOrganization, DesiredWorkspace } from './config-file.ts';
+import { LISTS, PARTS, type Values } from './config-parts.ts';
 import type { Actual, ActualOrganization, ActualSchema, ActualWorkspace } from './config-steps.ts';
 import { CommandFailure, runtimeFailure, serverFailure } from './failure.ts';
 import { rethrowWithLines, type SchemaFile } from './schema-file.ts';

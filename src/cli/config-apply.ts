@@ -7,7 +7,7 @@ import type { AdminClient, ApiResponse } from './admin-client.ts';
 import { type GlobalOptions, printWarnings, type WorkspaceAddress } from './command.ts';
 import { describeMigration, followMigration, hasEnded } from './commands/migration.ts';
 import { awaitRollout } from './commands/rollout.ts';
-import { LISTS } from './config-file.ts';
+import { LISTS } from './config-parts.ts';
 import type { Step } from './config-steps.ts';
 import { migrationFailure } from './config-summary.ts';
 import { runtimeFailure } from './failure.ts';

@@ -13,7 +13,7 @@ import {
   workspacePath,
 } from './command.ts';
 import { readParts, slugs } from './config-actual.ts';
-import { complete, LISTS, PARTS, type Values } from './config-file.ts';
+import { complete, LISTS, PARTS, type Values } from './config-parts.ts';
 import { describeShared, getDeleteCommand, sharedNames } from './config-steps.ts';
 import { writeOut } from './io.ts';
 import { schemaAsYaml } from './schema-file.ts';

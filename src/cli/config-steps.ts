@@ -5,16 +5,8 @@ import type { LimitChange, OwnLimits, Plan, PublishedVersion, RolloutPlan } from
 import { numberText } from '../model/exact-json.ts';
 import { ADMIN_PREFIX, type Query } from './admin-client.ts';
 import { organizationPath, type WorkspaceAddress, workspaceName, workspacePath } from './command.ts';
-import {
-  complete,
-  type DesiredOrganization,
-  type DesiredWorkspace,
-  LIMIT_NAMES,
-  LISTS,
-  PARTS,
-  type Part,
-  type Values,
-} from './config-file.ts';
+import { type DesiredOrganization, type DesiredWorkspace, LIMIT_NAMES } from './config-file.ts';
+import { complete, LISTS, PARTS, type Part, type Values } from './config-parts.ts';
 import { isObject, type SchemaFile } from './schema-file.ts';
 import { formatQuantity } from './table.ts';
 
