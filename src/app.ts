@@ -1,35 +1,20 @@
 // Starts and closes a server: makes the services, refuses requests until the database is prepared, starts the background
 // jobs, and closes everything in order.
-import { join } from 'node:path';
-import { adminRoutes } from './admin-api/routes.ts';
-import { hashCredential, makeKey } from './auth/api-key.ts';
-import { isClientId, makeOAuthClient } from './auth/oauth-client.ts';
-import { SIGNING_ALGORITHM } from './auth/signing-keys.ts';
+import { hashCredential } from './auth/api-key.ts';
 import { bootstrap, type Secrets, type Welcome } from './bootstrap/bootstrap.ts';
 import type { Coordinator } from './citus/citus.ts';
 import type { Config } from './config.ts';
-import { isStaleBuild } from './console-api/build-id.ts';
-import { makeFrontMount, makePageMount, readBuild } from './console-api/page.ts';
-import { createSessionEndpoint } from './console-api/session.ts';
-import { CONSOLE_LOGIN, createSessionProxy } from './console-api/session-proxy.ts';
-import type { Route, Routes } from './database/connection-url.ts';
-import { formatAddress } from './database/connection-url.ts';
+import { formatAddress, type Route, type Routes } from './database/connection-url.ts';
 import { retryUntilAvailable } from './database/errors.ts';
 import { install } from './database/install.ts';
 import type { Database } from './database/pool.ts';
 import { checkPooler } from './database/pooler-check.ts';
-import type { Mount } from './http/router.ts';
-import { makeRouteMount } from './http/router.ts';
 import { makeHttpServer } from './http/server.ts';
 import { getJobMetrics, type Job, type Jobs, makeJobs } from './jobs/jobs.ts';
+import { buildMounts, isConsoleStale } from './mounts.ts';
 import type { Observer } from './observer.ts';
-import { adminDocument } from './openapi/admin.ts';
 import { makeReadiness, type Readiness, type ReadinessState } from './readiness.ts';
-import { INDEX_ROUTE, metaRoutes } from './routes/health.ts';
-import { oauthMounts } from './routes/oauth.ts';
-import { resourceMetadataMount } from './routes/resource-metadata.ts';
 import { makeServices, type Services } from './services.ts';
-import { listSettings } from './settings.ts';
 import { removeActivity } from './store/activity.ts';
 import { loadOperatorHash } from './store/credentials.ts';
 import { removeRolloutPlans } from './store/rollouts.ts';
@@ -270,134 +255,5 @@ function buildWatchJobs({ databases: { directory }, registry }: Services, { log 
   return [
     { name: 'watch-timeline', scope: 'process', everyMs: TIMELINE_MS, run: timeline.check },
     { name: 'rebuild-text-indexes', scope: 'process', everyMs: textOrder.pauseMs, run: textOrder.check },
-  ];
-}
-
-/* ---- mounts ---- */
-
-/** Builds the mounts of the server; a request goes to the first that matches its URL. */
-function buildMounts(
-  config: Config,
-  services: Services,
-  { log, metrics }: Observer,
-  readiness: ReadinessState,
-): Mount[] {
-  const {
-    databases,
-    cache,
-    refusals: errorThrottle,
-    registry,
-    changed,
-    rateLimit,
-    runner,
-    outbound,
-    externalTokens,
-    oauth,
-    authenticator,
-    records,
-  } = services;
-  const { publicUrl, maxBodyBytes, maxResponseBytes } = config;
-  const health = metaRoutes({
-    db: databases.directory,
-    metrics,
-    unready: readiness.reason,
-    nodesDown: () => databases.topology.listUnavailableNodes(),
-  });
-  const admin = adminRoutes(
-    {
-      databases,
-      async authenticate(credential) {
-        const principal = await authenticator.identify(credential);
-        await rateLimit(principal.credentialId);
-        return principal;
-      },
-      async announceChange(...workspaceIds) {
-        workspaceIds.forEach(changed);
-        await registry.invalidateAll();
-      },
-      makeKey,
-      identityProviders: {
-        outbound,
-        externalTokens,
-        publicUrl,
-        onWarning: (issuer, reason) => log.warn('an identity provider does not work as configured', { issuer, reason }),
-      },
-      makeOAuthClient,
-      isClientId,
-      signingKeys: oauth.keys,
-      webhooks: services.webhooks,
-      rollouts: services.rollouts,
-      changes: { historyDays: config.historyDays, countStreams: services.records.countStreams },
-      consoleSessions: {
-        ...services.consoleServices,
-        makeLink: services.consoleServices.sessions.makeLink,
-        address: config.console ? publicUrl + CONSOLE_LOGIN : undefined,
-      },
-      server: {
-        startedAt: new Date(),
-        isEmbedded: config.databaseUrl === undefined,
-        address: services.databaseAddress,
-        settings: listSettings(config),
-      },
-      backups: services.backups,
-      usage: { measure: services.quotas.measure, findWorkspace: services.cache.get },
-      cluster: services.cluster,
-      executeAs: records.executeAs,
-      maxResponseBytes,
-      // Runs when a request needs it: `mounts` is defined by then.
-      adminDocument: () =>
-        adminDocument(
-          mounts.flatMap(({ operations }) => operations),
-          publicUrl,
-        ),
-    },
-    runner,
-  );
-  const adminMount = makeRouteMount([INDEX_ROUTE, ...admin], { readyFirst: true, maxBodyBytes });
-  const mounts: Mount[] = [
-    records.mount,
-    ...(config.console ? buildConsoleMounts(services.consoleServices, publicUrl, [records.mount, adminMount]) : []),
-    ...oauthMounts({
-      publicUrl,
-      tokenEndpoint: oauth.tokenEndpoint,
-      publicKeys: oauth.keys.list,
-      algorithm: SIGNING_ALGORITHM,
-    }),
-    resourceMetadataMount({
-      publicUrl,
-      mcp: config.mcp,
-      findWorkspace: cache.get,
-      corsOrigins: records.mount.corsOrigins,
-      waitForThrottle: errorThrottle.wait,
-    }),
-    makeRouteMount(health, { readyFirst: false, maxBodyBytes }),
-    adminMount,
-  ];
-  return mounts;
-}
-
-// Next to src/ in a clone, and next to dist/ in a package.
-const CONSOLE = join(import.meta.dirname, '../console');
-
-/** True when the sources of the console have changed since it was built. */
-const isConsoleStale = (): boolean => isStaleBuild(CONSOLE);
-
-/** Builds the mounts of the console: its page, and its way to the mounts of the API. */
-function buildConsoleMounts(
-  { sessions, signIns, instanceName }: Services['consoleServices'],
-  publicUrl: string,
-  api: readonly Mount[],
-): Mount[] {
-  const sessionEndpoint = createSessionEndpoint({
-    sessions,
-    attempts: signIns,
-    instanceName,
-    isHttps: publicUrl.startsWith('https:'),
-  });
-  const front = api.find(({ matches }) => matches('/'));
-  return [
-    createSessionProxy({ ...sessionEndpoint, mounts: api, verify: sessions.verify, publicUrl }),
-    makePageMount(readBuild(join(CONSOLE, 'dist'))),
-    ...(front === undefined ? [] : [makeFrontMount(front)]),
   ];
 }
