@@ -1,19 +1,17 @@
-// /identity-provider: the identity provider of a workspace, and why it accepts or rejects a token.
+// /identity-provider: the identity provider of a workspace.
 import type { Static } from 'typebox';
 import type { ExternalTokens } from '../auth/external-token.ts';
 import { findUrlMistakes, inspectProvider, PRIVATE_WARNING, type UrlMistake } from '../auth/inspect-provider.ts';
 import type { Session } from '../database/pool.ts';
 import { type ApiError, notFound, validationFailed } from '../errors.ts';
 import type { HttpClient } from '../http-client/http-client.ts';
-import { type Claims, findRoles } from '../model/claim.ts';
+import type { Claims } from '../model/claim.ts';
 import { isStorableJson } from '../model/exact-json.ts';
 import type { Principal } from '../model/principal.ts';
 import type { IdentityProvider } from '../model/workspace.ts';
 import type { ErrorConditions } from '../openapi/operation.ts';
-import { explainAccess } from '../plan/explain.ts';
 import type { Report } from '../schema/report.ts';
 import { Type } from '../schema/type.ts';
-import { loadWorkspaceRow } from '../store/documents.ts';
 import {
   deleteIdentityProvider,
   findIdentityProvider,
@@ -22,19 +20,16 @@ import {
   putIdentityProvider,
   updateIdentityProvider,
 } from '../store/identity-provider.ts';
-import { loadWorkspace } from '../store/load-workspace.ts';
 import { requireValue, workspaceDeleted } from './access.ts';
 import type { Audit, AuditEntry } from './audit.ts';
-import { type Body, body, checkBody, NOT_STORABLE } from './body.ts';
+import { type Body, checkBody, NOT_STORABLE } from './body.ts';
 import {
-  arrayShape,
   data,
   enumShape,
   NOTHING,
   nullableShape,
   objectShape,
   respond,
-  respondData,
   respondNothing,
   type TypedReply,
 } from './response.ts';
@@ -65,7 +60,7 @@ const RequiredClaims = {
   examples: [{ org_id: 'acme' }],
 };
 const Blankable = { type: ['string', 'null'], maxLength: 2048 };
-const Permissions = enumShape('READ_ONLY', 'READ_WRITE');
+export const Permissions = enumShape('READ_ONLY', 'READ_WRITE');
 
 const OPTIONAL_MEMBERS = {
   jwksUri: Type.Optional(Type.Unsafe<string | null>({ ...Blankable, ...KeySet })),
@@ -86,8 +81,6 @@ const Change = objectShape(
   { ...OPTIONAL_MEMBERS, defaultPermissions: Type.Optional(Permissions), enabled: Type.Optional(Type.Boolean()) },
   { title: 'IdentityProviderChange', description: 'Members that are left out keep their values.' },
 );
-const TokenToTest = objectShape({ token: Type.String({ minLength: 1, maxLength: 65_536 }) }, { title: 'TokenToTest' });
-
 export const IdentityProviderResponse = objectShape(
   {
     issuerUrl: Type.String(Issuer),
@@ -102,46 +95,6 @@ export const IdentityProviderResponse = objectShape(
 );
 /** Response to a change: warnings in `meta`; `data` is the same as a GET's. */
 const WithWarnings = warnedShape(IdentityProviderResponse);
-
-const TokenExplanation = objectShape(
-  {
-    accepted: Type.Boolean(),
-    permissions: nullableShape(Permissions),
-    checks: arrayShape(
-      objectShape({
-        check: Type.String(),
-        passed: nullableShape(Type.Boolean({ description: 'null: it could not be made.' })),
-        message: nullableShape(Type.String()),
-      }),
-    ),
-    claims: nullableShape(Type.Unsafe<object>({ type: 'object' })),
-    roles: arrayShape(Type.String({ description: 'Roles of the schema document that the user has.' })),
-    unknownRoles: arrayShape(Type.String({ description: 'Roles of the token that the document does not have.' })),
-    entities: arrayShape(
-      objectShape({
-        entity: Type.String(),
-        sees: enumShape('all', 'some', 'none'),
-        filter: Type.String({ description: 'In words.' }),
-        rules: arrayShape(
-          objectShape({
-            column: Type.String(),
-            claim: Type.String(),
-            value: nullableShape(Type.String()),
-            reason: nullableShape(Type.String({ description: 'Why it matches no record.' })),
-          }),
-        ),
-        grants: arrayShape(
-          objectShape({
-            grant: Type.String({ description: 'In words.' }),
-            applies: Type.Boolean(),
-            reason: nullableShape(Type.String({ description: 'Why it does not apply.' })),
-          }),
-        ),
-      }),
-    ),
-  },
-  { title: 'TokenExplained' },
-);
 
 const PROVIDER = 'identity provider';
 const NO_PROVIDER_ERRORS: ErrorConditions = { NOT_FOUND: 'the workspace does not exist, or has no identity provider' };
@@ -355,43 +308,6 @@ export function identityProviderRoutes(services: IdentityProviderServices): Admi
           () => ({ subject: 'identity provider' }),
         );
         return respondNothing();
-      },
-    }),
-    route({
-      id: 'identityProvider.test',
-      method: 'POST',
-      path: `${WORKSPACE}/identity-provider/test`,
-      access: 'workspace',
-      changes: 'nothing',
-      activity: 'none',
-      summary: 'Takes a token through every check, and shows what its user sees',
-      async find({ workspace: { organization, slug } }) {
-        return requireValue(loadWorkspace(databases, organization, slug), workspaceDeleted);
-      },
-      description: 'Each check says whether it passed. Nothing is changed, and the token is not kept.',
-      errors: {},
-      body: body(TokenToTest),
-      example: { token: 'eyJhbGciOiJFUzI1NiJ9.e30.AA' },
-      responses: { 200: data(TokenExplanation) },
-      async handle({ resource: snapshot, body: { token } }) {
-        const { checks, claims, principal } = await services.identityProviders.externalTokens.explain(
-          token.trim(),
-          snapshot,
-        );
-        const { id, identityProvider } = snapshot;
-        const row = await requireValue(loadWorkspaceRow(databases.forWorkspace({ id }), id), workspaceDeleted);
-        const declared = new Set(row.document.roles);
-        const names = new Set(claims === null ? [] : findRoles(claims, identityProvider?.roleClaim ?? null));
-        const roles = [...names].filter((name) => declared.has(name));
-        return respondData({
-          accepted: principal !== null,
-          permissions: principal?.permissions ?? null,
-          checks,
-          claims,
-          roles,
-          unknownRoles: [...names].filter((name) => !declared.has(name)),
-          entities: claims === null ? [] : explainAccess(snapshot, { claims, roles }),
-        });
       },
     }),
   ];

@@ -26,6 +26,7 @@ import { sessionRoutes } from './session.ts';
 import { type SessionListServices, sessionListRoutes } from './sessions.ts';
 import { settingsRoutes } from './settings.ts';
 import { sharedSchemaRoutes } from './shared-schemas.ts';
+import { tokenTestRoutes } from './token-test.ts';
 import { webhookActionRoutes } from './webhook-actions.ts';
 import { webhookDeliveryRoutes } from './webhook-deliveries.ts';
 import type { WebhookServices } from './webhook-values.ts';
@@ -76,6 +77,7 @@ export function adminRoutes(
     ...accessReportRoutes(services),
     ...accessTestRoutes(services),
     ...identityProviderRoutes(services),
+    ...tokenTestRoutes(services),
     ...agentRoutes(services),
     ...backupRoutes(services),
     ...clusterRoutes(services),
