@@ -2,6 +2,7 @@
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import type {
+  OwnLimits,
   Plan,
   PublishedVersion,
   RolloutPlan,
@@ -12,9 +13,48 @@ import { ADMIN_PREFIX, type AdminClient } from './admin-client.ts';
 import { organizationPath, type WorkspaceAddress, workspaceName, workspacePath } from './command.ts';
 import type { DesiredOrganization, DesiredWorkspace } from './config-file.ts';
 import { LISTS, PARTS, type Values } from './config-parts.ts';
-import type { Actual, ActualOrganization, ActualSchema, ActualWorkspace } from './config-steps.ts';
 import { CommandFailure, runtimeFailure, serverFailure } from './failure.ts';
 import { rethrowWithLines, type SchemaFile } from './schema-file.ts';
+
+export interface ActualWorkspace {
+  readonly name: string;
+  readonly state: string;
+  readonly limits: OwnLimits;
+  readonly corsOrigins: readonly string[] | null;
+  readonly follows: { readonly schema: string; readonly version: number } | null;
+  readonly document: Values;
+  /** Plan of the desired schema, or of the shared one that it begins to follow; null without one. */
+  readonly plan: Plan | null;
+  /** Plan of the other version that the file names of the shared schema that it follows; null without one. */
+  readonly versionPlan: RolloutPlan | null;
+  readonly parts: Readonly<Record<string, Values | null>>;
+  readonly lists: Readonly<Record<string, readonly Values[]>>;
+}
+
+/** A shared schema of the server. */
+export interface ActualSchema {
+  readonly newest: number | null;
+  /** Version that the document of the file would be; the newest if it is equal to that. */
+  readonly next: PublishedVersion;
+}
+
+export interface ActualOrganization {
+  readonly name: string;
+  readonly limits: OwnLimits;
+  readonly schemas: Readonly<Record<string, ActualSchema>>;
+  readonly workspaces: Readonly<Record<string, ActualWorkspace>>;
+}
+
+export interface Actual {
+  readonly organizations: Readonly<Record<string, ActualOrganization>>;
+  /** Organizations and workspaces that the file does not name; empty unless requested. */
+  readonly unlisted: readonly {
+    readonly organization: string;
+    readonly workspaces: readonly string[];
+    /** Whether the file names the organization. */
+    readonly isListed: boolean;
+  }[];
+}
 
 /** Reads the current state of the desired organizations; with `others` also the names of all others and their workspaces. */
 export async function readActual(

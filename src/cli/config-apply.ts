@@ -8,7 +8,7 @@ import { type GlobalOptions, printWarnings, type WorkspaceAddress } from './comm
 import { describeMigration, followMigration, hasEnded } from './commands/migration.ts';
 import { awaitRollout } from './commands/rollout.ts';
 import { LISTS } from './config-parts.ts';
-import type { Step } from './config-steps.ts';
+import type { Step } from './config-step.ts';
 import { migrationFailure } from './config-summary.ts';
 import { runtimeFailure } from './failure.ts';
 import { type Io, writeOut } from './io.ts';

@@ -13,8 +13,8 @@ import {
   workspacePath,
 } from './command.ts';
 import { readParts, slugs } from './config-actual.ts';
+import { describeShared, getDeleteCommand, sharedNames } from './config-names.ts';
 import { complete, LISTS, PARTS, type Values } from './config-parts.ts';
-import { describeShared, getDeleteCommand, sharedNames } from './config-steps.ts';
 import { writeOut } from './io.ts';
 import { schemaAsYaml } from './schema-file.ts';
 import { printable } from './table.ts';

@@ -1,7 +1,7 @@
 // Texts of `wda config`: steps and the options that they lack, a line for each workspace, what failed there and why, and what the command ends with.
 
 import type { Migration, MigrationError } from '../../admin-types/admin-api.d.ts';
-import type { Need, Step } from './config-steps.ts';
+import type { Need, Step } from './config-step.ts';
 import { CommandFailure, describeFailure, failureDocument, runtimeFailure } from './failure.ts';
 import { formatQuantity, printable, renderTable } from './table.ts';
 

@@ -1,8 +1,11 @@
 // What a configuration file asks for against what is there, as steps: tables of wanted, actual and the requests that follow.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import type { Actual } from '../../src/cli/config-actual.ts';
 import { type DesiredOrganization, parseConfig, selectWorkspace } from '../../src/cli/config-file.ts';
-import { type Actual, ambiguousNames, makeSteps, type Step } from '../../src/cli/config-steps.ts';
+import { ambiguousNames } from '../../src/cli/config-names.ts';
+import type { Step } from '../../src/cli/config-step.ts';
+import { makeSteps } from '../../src/cli/config-steps.ts';
 import { CommandFailure } from '../../src/cli/failure.ts';
 import { parseSchema } from '../../src/cli/schema-file.ts';
 

@@ -7,14 +7,9 @@ import { readActual } from '../config-actual.ts';
 import { describeSecret, openSecretFile, perform, type Secret } from '../config-apply.ts';
 import { exportConfig } from '../config-export.ts';
 import { readConfigFile, selectWorkspace } from '../config-file.ts';
-import {
-  ambiguousNames,
-  describeShared,
-  getDeleteCommand,
-  makeSteps,
-  type SharedName,
-  type Step,
-} from '../config-steps.ts';
+import { ambiguousNames, describeShared, getDeleteCommand, type SharedName } from '../config-names.ts';
+import type { Step } from '../config-step.ts';
+import { makeSteps } from '../config-steps.ts';
 import {
   type Column,
   countColumn,
