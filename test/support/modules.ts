@@ -468,14 +468,9 @@ export const FILES: Readonly<Record<string, readonly string[]>> = {
     'bootstrap',
   ],
   'main.ts': ['cli'],
-  'config.ts': [
-    'database/connection-url.ts',
-    'type database',
-    'model/closest.ts',
-    'model/origin.ts',
-    'setting-list.ts',
-  ],
+  'config.ts': ['type database', 'model/closest.ts', 'setting-list.ts', 'setting-values.ts'],
   'setting-list.ts': [],
+  'setting-values.ts': ['database/connection-url.ts', 'model/origin.ts'],
   'settings.ts': ['type config.ts'],
   'observer.ts': ['type config.ts', 'type metric.ts', 'workers'],
 };
