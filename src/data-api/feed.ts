@@ -5,7 +5,8 @@ import { jsonText, type Reply } from '../response/reply.ts';
 import { Deadline, type RequestContext } from './context.ts';
 import { numberChanges } from './feed-numbering.ts';
 import { type PageDeps, readFirstPage, resolveFeed, sealPlace } from './feed-page.ts';
-import { CHECK_MS, openStream, type StreamDeps, wantsStream } from './feed-stream.ts';
+import { openStream, wantsStream } from './feed-stream.ts';
+import { CHECK_MS, type StreamDeps } from './feed-stream-page.ts';
 
 export interface FeedDeps extends PageDeps, StreamDeps {
   readonly config: Pick<
