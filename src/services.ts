@@ -1,22 +1,20 @@
 // Builds the services of the server from a Config and a database connection, and wires them together.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { buildCredentialMetrics, makeAuthenticator } from './auth/authenticate.ts';
-import { type Bulkhead, makeBulkhead } from './auth/bulkhead.ts';
-import { makeFindCurrentPrincipal } from './auth/current-principal.ts';
-import { makeExternalTokens } from './auth/external-token.ts';
+import { makeBulkhead } from './auth/bulkhead.ts';
 import { makeIdentifyExternal } from './auth/identify-external.ts';
 import { makeInternalOAuth } from './auth/internal-oauth.ts';
-import { buildKeySetMetrics, makeKeySets } from './auth/key-set.ts';
-import { makeSessions } from './auth/sessions.ts';
+import { buildKeySetMetrics } from './auth/key-set.ts';
 import { type BackupLimits, makeBackups } from './backup/backup.ts';
 import { makeSchedule } from './backup/schedule.ts';
 import type { Coordinator, CoordinatorOptions } from './citus/citus.ts';
 import type { Config } from './config.ts';
+import { makeConsoleServices, makeServerPrincipals, makeServerTokens } from './credential-services.ts';
 import { makeQuotas } from './data-api/quotas.ts';
 import { type DataApi, makeDataApi } from './data-api/router.ts';
 import { buildRoute, formatAddress, type Routes } from './database/connection-url.ts';
 import { type Database, getDatabaseMetrics, makeDatabase } from './database/pool.ts';
-import { type HttpClient, makeHttpClient } from './http-client/http-client.ts';
+import { makeHttpClient } from './http-client/http-client.ts';
 import { buildThrottleMetrics, makeErrorThrottle } from './limits/error-throttle.ts';
 import { buildAnswerMetrics, type MemoryBudget, makeAnswerBudget, UNMEASURED } from './limits/memory-budget.ts';
 import { makeConfirmations } from './mcp/confirmation.ts';
@@ -28,26 +26,13 @@ import { agentsPath } from './request/record-path.ts';
 import { makeRolloutWorker } from './rollouts/worker.ts';
 import { TOKEN_PATH } from './routes/oauth.ts';
 import { type FindCorsOrigins, loadCorsOrigins, makeFindCorsOrigins } from './store/cors-origins.ts';
-import { findApiKey, findApiKeyById, touchApiKeys } from './store/credentials.ts';
+import { findApiKey, touchApiKeys } from './store/credentials.ts';
 import { type Databases, makeDatabases } from './store/databases.ts';
 import { findProvidersByIssuer } from './store/identity-provider.ts';
 import { makeSecret } from './store/instance.ts';
 import { loadWorkspace } from './store/load-workspace.ts';
-import { findClientById } from './store/oauth-clients.ts';
 import { makeClock, openProcessRegistry, type ProcessRegistry } from './store/process-registry.ts';
 import { type FindRenamed, loadRenamed, makeFindRenamed } from './store/renamed.ts';
-import {
-  consumeLink,
-  createSession,
-  deleteExpiredSessions,
-  endSession,
-  endSessionById,
-  findSession,
-  loadSessions,
-  type SessionOwner,
-  storeLink,
-  touchSessions,
-} from './store/sessions.ts';
 import { makeLoadWebhookSeals } from './store/webhook-seals.ts';
 import { getWorkspaceMetrics, makeWorkspaceCache } from './store/workspace-cache.ts';
 import { makeLoadChangedWorkspaces } from './store/workspaces.ts';
@@ -232,31 +217,6 @@ function makeWebhookServices(
   return { isOn: config.webhooks, client, timeoutMs: config.webhookTimeoutMs, seals, sending };
 }
 
-/** Verifies tokens of identity providers, with their keys. */
-function makeServerTokens(config: Config, outbound: HttpClient, log: Observer['log']) {
-  const keySets = makeKeySets({
-    outbound,
-    now: () => performance.now(),
-    onError: ({ issuerUrl }, { message }) =>
-      log.warn('keys of an identity provider could not be fetched', { issuer: issuerUrl, reason: message }),
-  });
-  const externalTokens = makeExternalTokens({
-    keySets,
-    clockSkewSeconds: config.clockSkewSeconds,
-    now: () => Date.now(),
-  });
-  return { keySets, externalTokens };
-}
-
-/** Finds the rights that principals have now, for jobs that go on after their requests. */
-const makeServerPrincipals = (db: Database, { operatorHash }: ReadinessState) =>
-  makeFindCurrentPrincipal({
-    findKey: (id) => findApiKeyById(db, id),
-    findClient: (id) => findClientById(db, id),
-    hasOperator: () => operatorHash() !== undefined,
-    now: () => Date.now(),
-  });
-
 /** Looks up the origins of pages in a bulkhead of their own: a flood of preflights must not block credentials. */
 function makeServerLookups(config: Config, db: Database, { validFrom }: ProcessRegistry, now: () => number) {
   const bulkhead = makeBulkhead(config.statementTimeoutMs);
@@ -366,38 +326,5 @@ function buildBackupLimits(config: Config): BackupLimits {
     minSendRate: { bytesPerSecond: config.minImportBytesPerSecond, seconds },
     maxBytes: config.maxImportBytes,
     maxDocumentBytes: getDocumentLimit(config),
-  };
-}
-
-/** Services of the console alone: sessions in the control tables, and the rate limit for signing in. */
-function makeConsoleServices(
-  db: Database,
-  config: Config,
-  bulkhead: Bulkhead,
-  { operatorHash }: Pick<ReadinessState, 'operatorHash'>,
-) {
-  const idleSeconds = config.sessionHours * 3600;
-  const sessionBulkhead = makeBulkhead(config.statementTimeoutMs);
-  const sessions = makeSessions({
-    findApiKey: (hash) => bulkhead(() => findApiKey(db, hash)),
-    // A bulkhead separate from that of API keys, so that many requests of one kind do not block the other.
-    find: (idHash) => sessionBulkhead(() => findSession(db, idHash, idleSeconds)),
-    store: (session) => createSession(db, session),
-    remove: (idHash) => endSession(db, idHash),
-    touch: (ids) => touchSessions(db, ids),
-    sweep: () => deleteExpiredSessions(db, idleSeconds),
-    storeLink: (link, writeActivity) => storeLink(db, link, writeActivity),
-    takeLink: (codeHash) => bulkhead(() => consumeLink(db, codeHash)),
-    operatorHash,
-    now: () => Date.now(),
-  });
-  return {
-    sessions,
-    list: (owner: SessionOwner, page: { readonly page: number; readonly size: number }) =>
-      loadSessions(db, owner, { idleSeconds, operatorHash: operatorHash() }, page),
-    endById: endSessionById,
-    signIns: makeServerRateLimit('sign-ins', config.signInRateLimit),
-    /** Suffix of the cookie names. */
-    instanceName: makeSecret(db, 'instance_name', 6),
   };
 }

@@ -415,7 +415,18 @@ export const FILES: Readonly<Record<string, readonly string[]>> = {
   'otel.ts': ['type tracing.ts'],
   'readiness.ts': [],
   'tracing.ts': [],
+  'credential-services.ts': [
+    'auth',
+    'store',
+    'type config.ts',
+    'type database',
+    'type observer.ts',
+    'type http-client',
+    'type readiness.ts',
+    'workers',
+  ],
   'services.ts': [
+    'credential-services.ts',
     'type model',
     'topology',
     'citus',
