@@ -25,14 +25,15 @@ import type { ReadinessState } from './readiness.ts';
 import { agentsPath } from './request/record-path.ts';
 import { makeRolloutWorker } from './rollouts/worker.ts';
 import { TOKEN_PATH } from './routes/oauth.ts';
-import { type FindCorsOrigins, loadCorsOrigins, makeFindCorsOrigins } from './store/cors-origins.ts';
+import { type FindCorsOrigins, loadCorsOrigins } from './store/cors-origins.ts';
 import { findApiKey, touchApiKeys } from './store/credentials.ts';
 import { type Databases, makeDatabases } from './store/databases.ts';
 import { findProvidersByIssuer } from './store/identity-provider.ts';
 import { makeSecret } from './store/instance.ts';
 import { loadWorkspace } from './store/load-workspace.ts';
 import { makeClock, openProcessRegistry, type ProcessRegistry } from './store/process-registry.ts';
-import { type FindRenamed, loadRenamed, makeFindRenamed } from './store/renamed.ts';
+import { type FindRenamed, loadRenamed } from './store/renamed.ts';
+import { makeSlugLookup } from './store/slug-lookup.ts';
 import { makeLoadWebhookSeals } from './store/webhook-seals.ts';
 import { getWorkspaceMetrics, makeWorkspaceCache } from './store/workspace-cache.ts';
 import { makeLoadChangedWorkspaces } from './store/workspaces.ts';
@@ -217,15 +218,26 @@ function makeWebhookServices(
   return { isOn: config.webhooks, client, timeoutMs: config.webhookTimeoutMs, seals, sending };
 }
 
-/** Looks up the origins of pages in a bulkhead of their own: a flood of preflights must not block credentials. */
+// Origins in memory, with one entry for each workspace besides, which have some 100 bytes each; and former slugs.
+const MAX_ORIGINS = 20_000;
+const MAX_FORMER_SLUGS = 1000;
+
+/** Looks up origins of pages and former slugs in a bulkhead of their own: a flood of preflights must not block credentials. */
 function makeServerLookups(config: Config, db: Database, { validFrom }: ProcessRegistry, now: () => number) {
   const bulkhead = makeBulkhead(config.statementTimeoutMs);
-  const loadOrigins: FindCorsOrigins = (organization, slug) => bulkhead(() => loadCorsOrigins(db, organization, slug));
-  const load: FindRenamed = (organization, slug) => bulkhead(() => loadRenamed(db, organization, slug));
-  return {
-    findCorsOrigins: makeFindCorsOrigins({ load: loadOrigins, validFrom, now }),
-    findRenamed: makeFindRenamed({ load, validFrom, now }),
-  };
+  const common = { validFrom, now };
+  const findCorsOrigins: FindCorsOrigins = makeSlugLookup({
+    ...common,
+    load: (organization, slug) => bulkhead(() => loadCorsOrigins(db, organization, slug)),
+    maxSize: MAX_ORIGINS,
+    getSize: (origins) => (origins?.length ?? 0) + 1,
+  });
+  const findRenamed: FindRenamed = makeSlugLookup({
+    ...common,
+    load: (organization, slug) => bulkhead(() => loadRenamed(db, organization, slug)),
+    maxSize: MAX_FORMER_SLUGS,
+  });
+  return { findCorsOrigins, findRenamed };
 }
 
 /** Loads the code for a cluster when the database turns out to coordinate nodes. */

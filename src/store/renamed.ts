@@ -1,8 +1,7 @@
 // Looks up the workspaces that had a slug before they were renamed, for requests that are redirected.
-import { LRUCache } from 'lru-cache';
 import type { Database, Session } from '../database/pool.ts';
 import { sql, toQuery } from '../sql/fragment.ts';
-import type { ProcessRegistry } from './process-registry.ts';
+import type { SlugLookup } from './slug-lookup.ts';
 import { WORKSPACES } from './workspaces.ts';
 
 export interface Renamed {
@@ -13,32 +12,7 @@ export interface Renamed {
 }
 
 /** Returns the workspace whose former slug redirects, or undefined if there is none. */
-export type FindRenamed = (organization: string, slug: string) => Promise<Renamed | undefined>;
-
-export interface FindRenamedOptions {
-  readonly load: FindRenamed;
-  readonly validFrom: ProcessRegistry['validFrom'];
-  /** Monotonic milliseconds, on the clock of the registry. */
-  readonly now: () => number;
-}
-
-const MAX_ENTRIES = 1000;
-
-/** Makes the lookup, which keeps what it has read for as long as the registry allows: unknown slugs cost no statement each. */
-export function makeFindRenamed({ load, validFrom, now }: FindRenamedOptions): FindRenamed {
-  const entries = new LRUCache<string, { readonly renamed: Renamed | undefined; readonly asOf: number }>({
-    max: MAX_ENTRIES,
-  });
-  return async (organization, slug) => {
-    const asOf = now();
-    const key = `${organization}/${slug}`;
-    const entry = entries.get(key);
-    if (entry !== undefined && entry.asOf >= validFrom(asOf)) return entry.renamed;
-    const renamed = await load(organization, slug);
-    entries.set(key, { renamed, asOf });
-    return renamed;
-  };
-}
+export type FindRenamed = SlugLookup<Renamed | undefined>;
 
 /** Loads the workspace that had the slug, while it redirects. */
 export async function loadRenamed(
