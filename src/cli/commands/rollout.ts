@@ -2,11 +2,12 @@
 import type { Command } from 'commander';
 import type { MigrationError, Rollout, RolloutPlan, RolloutWorkspace } from '../../../admin-types/admin-api.d.ts';
 import type { AdminClient } from '../admin-client.ts';
-import { action, connect, examples, type GlobalOptions, isSlug, organizationPath } from '../command.ts';
+import { action, connect, examples, type GlobalOptions } from '../command.ts';
 import { CommandFailure, partFailure, runtimeFailure, usageFailure } from '../failure.ts';
 import { printResult } from '../io.ts';
 import { follow, type StepState } from '../progress.ts';
 import { formatCount, formatQuantity, printable, renderPairs, renderTable } from '../table.ts';
+import { parseSharedSchema, sharedSchemaPath } from './shared-schema.ts';
 
 const SCHEMA_HELP = 'organization and shared schema, such as acme/helpdesk';
 const ID_HELP = 'another rollout than the newest';
@@ -101,11 +102,9 @@ interface Place {
 }
 
 function openPlace(schema: string, options: GlobalOptions): Place {
-  const [organization, name, ...rest] = schema.split('/');
-  if (!isSlug(organization) || !isSlug(name) || rest.length > 0)
-    throw usageFailure(`A shared schema is written <organization>/<schema>, such as acme/helpdesk, not ${schema}`);
-  const path = `${organizationPath(organization)}/schemas/${name}/rollouts`;
-  return { client: connect(options), name: schema, organization, path };
+  const address = parseSharedSchema(schema);
+  const path = `${sharedSchemaPath(address)}/rollouts`;
+  return { client: connect(options), name: schema, organization: address.organization, path };
 }
 
 /* ---- plan ---- */
