@@ -1,5 +1,5 @@
 // Screen of an organization: its name, its workspaces, and its deletion.
-import { Anchor, Badge, Button, Group, Text } from '@mantine/core';
+import { Anchor, Badge, Button, Group } from '@mantine/core';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { Link, useNavigate, useParams } from '@tanstack/react-router';
 import { useState } from 'react';
@@ -9,12 +9,12 @@ import { sessionQuery } from '../../api/session.ts';
 import { formatBytes, formatCount } from '../../format/amount.ts';
 import { schemasScreen } from '../../shared-schemas/shared-schemas-api.ts';
 import { CopyReadAs } from '../../shell/copy-as.tsx';
-import { DataTable } from '../../shell/data-table.tsx';
 import { ConfirmByNameDialog } from '../../shell/dialogs.tsx';
 import { ErrorAlert } from '../../shell/error-alert.tsx';
 import { Icon } from '../../shell/icon.tsx';
 import { NameDialog } from '../../shell/name-dialog.tsx';
-import { PAGE_SIZE, PageLinks, usePage } from '../../shell/pagination.tsx';
+import { PagedTable } from '../../shell/paged-table.tsx';
+import { PAGE_SIZE, usePage } from '../../shell/pagination.tsx';
 import { ScreenFrame } from '../../shell/screen-frame.tsx';
 import { quoteShell } from '../../snippets/snippets.ts';
 
@@ -73,55 +73,47 @@ interface WorkspacesProps {
 }
 
 function Workspaces({ org, name, dialog, onClose }: WorkspacesProps) {
-  const [page, go] = usePage();
+  const [page] = usePage();
   const workspaces = useQuery(workspacesQuery(org, page, PAGE_SIZE));
   const client = useQueryClient();
   const navigate = useNavigate();
   return (
     <>
-      <ErrorAlert error={workspaces.error} onRetry={() => void workspaces.refetch()} />
-      {workspaces.data?.total === 0 && (
-        <Text size="sm">No workspaces yet. A workspace has a schema, records and its own keys.</Text>
-      )}
-      {(workspaces.data?.total ?? 0) > 0 && (
-        <DataTable
-          label="Workspaces"
-          rows={workspaces.data?.list ?? []}
-          rowKey={({ slug }) => slug}
-          maxWidth={800}
-          isBusy={workspaces.isPlaceholderData}
-          columns={[
-            {
-              title: 'Workspace',
-              cell: (one) => (
-                <Group gap="xs">
-                  <Anchor component={Link} to={`/${org}/${one.slug}`} size="sm">
-                    <bdi>{one.name}</bdi>
-                  </Anchor>
-                  {one.state !== 'active' && (
-                    <Badge color="gray" variant="light" size="sm">
-                      {one.state === 'readOnly' ? 'read-only' : one.state}
-                    </Badge>
-                  )}
-                </Group>
-              ),
-            },
-            { title: 'Slug', cell: ({ slug }) => slug },
-            {
-              title: 'Records',
-              cell: ({ statistics }) =>
-                statistics && `${statistics.exact ? '' : '≈ '}${formatCount(statistics.records)}`,
-              isNumeric: true,
-            },
-            {
-              title: 'Size',
-              cell: ({ statistics }) => statistics && formatBytes(statistics.tableBytes + statistics.indexBytes),
-              isNumeric: true,
-            },
-          ]}
-        />
-      )}
-      <PageLinks total={workspaces.data?.total ?? 0} page={page} onPage={go} />
+      <PagedTable
+        label="Workspaces"
+        query={workspaces}
+        empty="No workspaces yet. A workspace has a schema, records and its own keys."
+        rowKey={({ slug }) => slug}
+        maxWidth={800}
+        columns={[
+          {
+            title: 'Workspace',
+            cell: (one) => (
+              <Group gap="xs">
+                <Anchor component={Link} to={`/${org}/${one.slug}`} size="sm">
+                  <bdi>{one.name}</bdi>
+                </Anchor>
+                {one.state !== 'active' && (
+                  <Badge color="gray" variant="light" size="sm">
+                    {one.state === 'readOnly' ? 'read-only' : one.state}
+                  </Badge>
+                )}
+              </Group>
+            ),
+          },
+          { title: 'Slug', cell: ({ slug }) => slug },
+          {
+            title: 'Records',
+            cell: ({ statistics }) => statistics && `${statistics.exact ? '' : '≈ '}${formatCount(statistics.records)}`,
+            isNumeric: true,
+          },
+          {
+            title: 'Size',
+            cell: ({ statistics }) => statistics && formatBytes(statistics.tableBytes + statistics.indexBytes),
+            isNumeric: true,
+          },
+        ]}
+      />
       <NameDialog
         title="New workspace"
         isOpen={dialog === 'workspace'}

@@ -32,7 +32,8 @@ import { DateTime, formatElapsed } from '../../shell/datetime.tsx';
 import { ConfirmDialog } from '../../shell/dialogs.tsx';
 import { ErrorAlert } from '../../shell/error-alert.tsx';
 import { announce } from '../../shell/live-region.tsx';
-import { PAGE_SIZE, PageLinks, usePage } from '../../shell/pagination.tsx';
+import { PagedTable } from '../../shell/paged-table.tsx';
+import { PAGE_SIZE, usePage } from '../../shell/pagination.tsx';
 import { ScreenFrame } from '../../shell/screen-frame.tsx';
 import { useAddress } from '../../shell/use-address.ts';
 import { quoteShell } from '../../snippets/snippets.ts';
@@ -192,10 +193,10 @@ function Waves({ rollout: { wave: current, waves } }: Pick<PartProps, 'rollout'>
 
 function Workspaces({ schema, rollout }: PartProps) {
   const { read, write } = useAddress();
-  const [page, go] = usePage();
+  const [page] = usePage();
   const state = read('state') ?? 'failed';
   const id = String(rollout.id);
-  const { data, error, refetch, isPlaceholderData } = useQuery(
+  const workspaces = useQuery(
     rolloutWorkspacesQuery(schema, { id, ...(state === 'all' ? {} : { state }), page, size: PAGE_SIZE }),
   );
   return (
@@ -217,53 +218,44 @@ function Workspaces({ schema, rollout }: PartProps) {
           write({ state: value === 'failed' ? undefined : value, page: undefined })
         }
       />
-      <ErrorAlert error={error} onRetry={() => void refetch()} />
-      {data?.total === 0 && <Text size="sm">{state === 'failed' ? 'No workspace has failed.' : 'None.'}</Text>}
-      {(data?.total ?? 0) > 0 && (
-        <DataTable<RolloutWorkspace>
-          label="Workspaces of the rollout"
-          rows={data?.list ?? []}
-          rowKey={({ workspace }) => workspace}
-          minWidth={600}
-          isBusy={isPlaceholderData}
-          columns={[
-            {
-              title: 'Workspace',
-              isRowHeader: true,
-              cell: ({ workspace }) => (
-                <Anchor component={Link} size="sm" to={`/${schema.org}/${workspace}`}>
-                  {workspace}
+      <PagedTable
+        label="Workspaces of the rollout"
+        query={workspaces}
+        empty={state === 'failed' ? 'No workspace has failed.' : 'None.'}
+        rowKey={({ workspace }) => workspace}
+        minWidth={600}
+        columns={[
+          {
+            title: 'Workspace',
+            isRowHeader: true,
+            cell: ({ workspace }) => (
+              <Anchor component={Link} size="sm" to={`/${schema.org}/${workspace}`}>
+                {workspace}
+              </Anchor>
+            ),
+          },
+          {
+            title: 'State',
+            minWidth: 110,
+            cell: ({ state: one }) => (
+              <Badge color={WORKSPACE_COLORS[one]} variant="light" tt="none">
+                {one}
+              </Badge>
+            ),
+          },
+          { title: 'Error', minWidth: 240, cell: (one) => <Failure org={schema.org} workspace={one} /> },
+          {
+            title: 'Migration',
+            isNumeric: true,
+            cell: ({ workspace: ws, migration }) =>
+              migration !== null && (
+                <Anchor component={Link} size="sm" to={screenPath({ org: schema.org, ws }, `/migrations/${migration}`)}>
+                  {migration}
                 </Anchor>
               ),
-            },
-            {
-              title: 'State',
-              minWidth: 110,
-              cell: ({ state: one }) => (
-                <Badge color={WORKSPACE_COLORS[one]} variant="light" tt="none">
-                  {one}
-                </Badge>
-              ),
-            },
-            { title: 'Error', minWidth: 240, cell: (one) => <Failure org={schema.org} workspace={one} /> },
-            {
-              title: 'Migration',
-              isNumeric: true,
-              cell: ({ workspace: ws, migration }) =>
-                migration !== null && (
-                  <Anchor
-                    component={Link}
-                    size="sm"
-                    to={screenPath({ org: schema.org, ws }, `/migrations/${migration}`)}
-                  >
-                    {migration}
-                  </Anchor>
-                ),
-            },
-          ]}
-        />
-      )}
-      <PageLinks total={data?.total ?? 0} page={page} onPage={go} />
+          },
+        ]}
+      />
     </section>
   );
 }

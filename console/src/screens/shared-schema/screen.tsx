@@ -5,7 +5,7 @@ import { Link, useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
 import { request } from '../../api/request.ts';
 import { sessionQuery } from '../../api/session.ts';
-import type { Rollout, SharedSchema, VersionSummary, WorkspaceListed } from '../../api/types.ts';
+import type { SharedSchema } from '../../api/types.ts';
 import { formatCount, pluralize } from '../../format/amount.ts';
 import { RolloutBar } from '../../shared-schemas/rollout-bar.tsx';
 import {
@@ -24,11 +24,11 @@ import { RolloutStateBadge } from '../../shared-schemas/state-badge.tsx';
 import { Trail, useSharedSchema } from '../../shared-schemas/trail.tsx';
 import { VersionSteps } from '../../shared-schemas/version-steps.tsx';
 import { CopyReadAs } from '../../shell/copy-as.tsx';
-import { DataTable } from '../../shell/data-table.tsx';
 import { DateTime, formatElapsed } from '../../shell/datetime.tsx';
 import { ConfirmByNameDialog } from '../../shell/dialogs.tsx';
 import { ErrorAlert } from '../../shell/error-alert.tsx';
-import { PAGE_SIZE, PageLinks, usePage } from '../../shell/pagination.tsx';
+import { PagedTable } from '../../shell/paged-table.tsx';
+import { PAGE_SIZE, usePage } from '../../shell/pagination.tsx';
 import { ScreenFrame } from '../../shell/screen-frame.tsx';
 import { useAddress } from '../../shell/use-address.ts';
 import { quoteShell } from '../../snippets/snippets.ts';
@@ -145,39 +145,30 @@ function Body({ schema, shared: { description, newest, followers }, isOperator }
 }
 
 function Versions({ schema }: { readonly schema: SharedSchemaRef }) {
-  const [page, go] = usePage();
-  const { data, error, refetch, isPlaceholderData } = useQuery(versionsQuery(schema, page, VERSIONS));
+  const [page] = usePage();
   return (
-    <>
-      <ErrorAlert error={error} onRetry={() => void refetch()} />
-      {data?.total === 0 && (
-        <Text size="sm">No versions yet. Workspaces can follow the schema from its first version on.</Text>
-      )}
-      {(data?.total ?? 0) > 0 && (
-        <DataTable<VersionSummary>
-          label="Versions"
-          rows={data?.list ?? []}
-          rowKey={({ version }) => version}
-          minWidth={520}
-          maxWidth={1000}
-          isBusy={isPlaceholderData}
-          columns={[
-            {
-              title: 'Version',
-              isRowHeader: true,
-              cell: ({ version }) => (
-                <Anchor component={Link} size="sm" to={schemaScreen(schema, `/versions/${version}`)}>
-                  {version}
-                </Anchor>
-              ),
-            },
-            { title: 'Published', cell: ({ createdAt }) => <DateTime instant={createdAt} /> },
-            { title: 'Steps', cell: ({ version }) => <StepsInRow schema={schema} version={version} />, minWidth: 240 },
-          ]}
-        />
-      )}
-      <PageLinks total={data?.total ?? 0} size={VERSIONS} page={page} onPage={go} />
-    </>
+    <PagedTable
+      label="Versions"
+      query={useQuery(versionsQuery(schema, page, VERSIONS))}
+      empty="No versions yet. Workspaces can follow the schema from its first version on."
+      size={VERSIONS}
+      rowKey={({ version }) => version}
+      minWidth={520}
+      maxWidth={1000}
+      columns={[
+        {
+          title: 'Version',
+          isRowHeader: true,
+          cell: ({ version }) => (
+            <Anchor component={Link} size="sm" to={schemaScreen(schema, `/versions/${version}`)}>
+              {version}
+            </Anchor>
+          ),
+        },
+        { title: 'Published', cell: ({ createdAt }) => <DateTime instant={createdAt} /> },
+        { title: 'Steps', cell: ({ version }) => <StepsInRow schema={schema} version={version} />, minWidth: 240 },
+      ]}
+    />
   );
 }
 
@@ -192,90 +183,74 @@ interface FollowersProps {
 }
 
 function Followers({ schema, newest }: FollowersProps) {
-  const [page, go] = usePage();
-  const { data, error, refetch, isPlaceholderData } = useQuery(followersQuery(schema, page, PAGE_SIZE));
+  const [page] = usePage();
   return (
-    <>
-      <ErrorAlert error={error} onRetry={() => void refetch()} />
-      {data?.total === 0 && <Text size="sm">No workspace follows it yet.</Text>}
-      {(data?.total ?? 0) > 0 && (
-        <DataTable<WorkspaceListed>
-          label="Workspaces that follow"
-          rows={data?.list ?? []}
-          rowKey={({ slug }) => slug}
-          maxWidth={720}
-          isBusy={isPlaceholderData}
-          columns={[
-            {
-              title: 'Workspace',
-              isRowHeader: true,
-              cell: ({ slug, name }) => (
-                <Anchor component={Link} size="sm" to={`/${schema.org}/${slug}`}>
-                  <bdi>{name}</bdi>
-                </Anchor>
-              ),
-            },
-            { title: 'Slug', cell: ({ slug }) => slug },
-            {
-              title: 'Version',
-              cell: ({ follows }) =>
-                follows && (follows.version === newest ? follows.version : `${follows.version} of ${newest}`),
-              isNumeric: true,
-            },
-          ]}
-        />
-      )}
-      <PageLinks total={data?.total ?? 0} page={page} onPage={go} />
-    </>
+    <PagedTable
+      label="Workspaces that follow"
+      query={useQuery(followersQuery(schema, page, PAGE_SIZE))}
+      empty="No workspace follows it yet."
+      rowKey={({ slug }) => slug}
+      maxWidth={720}
+      columns={[
+        {
+          title: 'Workspace',
+          isRowHeader: true,
+          cell: ({ slug, name }) => (
+            <Anchor component={Link} size="sm" to={`/${schema.org}/${slug}`}>
+              <bdi>{name}</bdi>
+            </Anchor>
+          ),
+        },
+        { title: 'Slug', cell: ({ slug }) => slug },
+        {
+          title: 'Version',
+          cell: ({ follows }) =>
+            follows && (follows.version === newest ? follows.version : `${follows.version} of ${newest}`),
+          isNumeric: true,
+        },
+      ]}
+    />
   );
 }
 
 function Rollouts({ schema }: { readonly schema: SharedSchemaRef }) {
-  const [page, go] = usePage();
-  const { data, error, refetch, isPlaceholderData } = useQuery(rolloutsQuery(schema, page, PAGE_SIZE));
+  const [page] = usePage();
   return (
-    <>
-      <ErrorAlert error={error} onRetry={() => void refetch()} />
-      {data?.total === 0 && <Text size="sm">No rollouts yet.</Text>}
-      {(data?.total ?? 0) > 0 && (
-        <DataTable<Rollout>
-          label="Rollouts"
-          rows={data?.list ?? []}
-          rowKey={({ id }) => id}
-          minWidth={760}
-          maxWidth={1000}
-          isBusy={isPlaceholderData}
-          columns={[
-            {
-              title: 'Rollout',
-              isRowHeader: true,
-              cell: ({ id }) => (
-                <Anchor component={Link} size="sm" to={schemaScreen(schema, `/rollouts/${id}`)}>
-                  {id}
-                </Anchor>
-              ),
-            },
-            { title: 'Version', cell: ({ version }) => version, isNumeric: true },
-            {
-              title: 'State',
-              cell: ({ state }) => <RolloutStateBadge state={state} />,
-            },
-            {
-              title: 'Workspaces',
-              minWidth: 200,
-              cell: (rollout) => <RolloutBar rollout={rollout} label={`Progress of rollout ${rollout.id}`} size="sm" />,
-            },
-            { title: 'Failed', cell: ({ counts }) => formatCount(counts.failed), isNumeric: true },
-            { title: 'Started', cell: ({ createdAt }) => <DateTime instant={createdAt} /> },
-            {
-              title: 'Duration',
-              cell: ({ startedAt, finishedAt }) => formatElapsed(startedAt, finishedAt),
-              isNumeric: true,
-            },
-          ]}
-        />
-      )}
-      <PageLinks total={data?.total ?? 0} page={page} onPage={go} />
-    </>
+    <PagedTable
+      label="Rollouts"
+      query={useQuery(rolloutsQuery(schema, page, PAGE_SIZE))}
+      empty="No rollouts yet."
+      rowKey={({ id }) => id}
+      minWidth={760}
+      maxWidth={1000}
+      columns={[
+        {
+          title: 'Rollout',
+          isRowHeader: true,
+          cell: ({ id }) => (
+            <Anchor component={Link} size="sm" to={schemaScreen(schema, `/rollouts/${id}`)}>
+              {id}
+            </Anchor>
+          ),
+        },
+        { title: 'Version', cell: ({ version }) => version, isNumeric: true },
+        {
+          title: 'State',
+          cell: ({ state }) => <RolloutStateBadge state={state} />,
+        },
+        {
+          title: 'Workspaces',
+          minWidth: 200,
+          cell: (rollout) => <RolloutBar rollout={rollout} label={`Progress of rollout ${rollout.id}`} size="sm" />,
+        },
+        { title: 'Failed', cell: ({ counts }) => formatCount(counts.failed), isNumeric: true },
+        { title: 'Started', cell: ({ createdAt }) => <DateTime instant={createdAt} /> },
+        {
+          title: 'Duration',
+          cell: ({ startedAt, finishedAt }) => formatElapsed(startedAt, finishedAt),
+          isNumeric: true,
+        },
+      ]}
+    />
   );
 }

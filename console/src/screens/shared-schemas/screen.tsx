@@ -1,5 +1,5 @@
 // List of the shared schemas of an organization.
-import { Anchor, Button, Text, Textarea, TextInput } from '@mantine/core';
+import { Anchor, Button, Textarea, TextInput } from '@mantine/core';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { Link, useNavigate, useParams } from '@tanstack/react-router';
 import { useState } from 'react';
@@ -8,22 +8,20 @@ import { fieldError } from '../../api/api-error.ts';
 import { organizationPath } from '../../api/organizations.ts';
 import { request } from '../../api/request.ts';
 import { sessionQuery } from '../../api/session.ts';
-import type { SharedSchema } from '../../api/types.ts';
 import { formatCount } from '../../format/amount.ts';
 import { schemaScreen, schemasKey, schemasQuery } from '../../shared-schemas/shared-schemas-api.ts';
 import { Trail } from '../../shared-schemas/trail.tsx';
 import { CopyReadAs } from '../../shell/copy-as.tsx';
-import { DataTable } from '../../shell/data-table.tsx';
 import { FormDialog } from '../../shell/dialogs.tsx';
-import { ErrorAlert } from '../../shell/error-alert.tsx';
-import { PAGE_SIZE, PageLinks, usePage } from '../../shell/pagination.tsx';
+import { PagedTable } from '../../shell/paged-table.tsx';
+import { PAGE_SIZE, usePage } from '../../shell/pagination.tsx';
 import { ScreenFrame } from '../../shell/screen-frame.tsx';
 
 export function Screen() {
   const { org = '' } = useParams({ strict: false }) as { readonly org?: string };
   const { data: session } = useQuery(sessionQuery);
-  const [page, go] = usePage();
-  const { data, error, refetch, isPlaceholderData } = useQuery(schemasQuery(org, page, PAGE_SIZE));
+  const [page] = usePage();
+  const schemas = useQuery(schemasQuery(org, page, PAGE_SIZE));
   const [isOpen, setOpen] = useState(false);
   return (
     <>
@@ -37,38 +35,29 @@ export function Screen() {
           </>
         }
       >
-        <ErrorAlert error={error} onRetry={() => void refetch()} />
-        {data?.total === 0 && (
-          <Text size="sm">
-            No shared schemas yet. Many workspaces follow one, and its versions are rolled out to all of them.
-          </Text>
-        )}
-        {(data?.total ?? 0) > 0 && (
-          <DataTable<SharedSchema>
-            label="Shared schemas"
-            rows={data?.list ?? []}
-            rowKey={({ name }) => name}
-            minWidth={480}
-            maxWidth={900}
-            isBusy={isPlaceholderData}
-            columns={[
-              {
-                title: 'Name',
-                isRowHeader: true,
-                className: classes.name,
-                cell: ({ name }) => (
-                  <Anchor component={Link} size="sm" to={schemaScreen({ org, name })}>
-                    <bdi>{name}</bdi>
-                  </Anchor>
-                ),
-              },
-              { title: 'Description', cell: ({ description }) => <bdi dir="auto">{description ?? ''}</bdi> },
-              { title: 'Newest version', cell: ({ newest }) => newest ?? 'none', isNumeric: true },
-              { title: 'Followers', cell: ({ followers }) => formatCount(followers), isNumeric: true },
-            ]}
-          />
-        )}
-        <PageLinks total={data?.total ?? 0} page={page} onPage={go} />
+        <PagedTable
+          label="Shared schemas"
+          query={schemas}
+          empty="No shared schemas yet. Many workspaces follow one, and its versions are rolled out to all of them."
+          rowKey={({ name }) => name}
+          minWidth={480}
+          maxWidth={900}
+          columns={[
+            {
+              title: 'Name',
+              isRowHeader: true,
+              className: classes.name,
+              cell: ({ name }) => (
+                <Anchor component={Link} size="sm" to={schemaScreen({ org, name })}>
+                  <bdi>{name}</bdi>
+                </Anchor>
+              ),
+            },
+            { title: 'Description', cell: ({ description }) => <bdi dir="auto">{description ?? ''}</bdi> },
+            { title: 'Newest version', cell: ({ newest }) => newest ?? 'none', isNumeric: true },
+            { title: 'Followers', cell: ({ followers }) => formatCount(followers), isNumeric: true },
+          ]}
+        />
         <NewSchemaDialog org={org} isOpen={isOpen} onClose={() => setOpen(false)} />
       </ScreenFrame>
     </>
