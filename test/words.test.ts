@@ -41,6 +41,9 @@ const PUBLIC_NAMES: readonly string[] = ['src/admin-api/settings.ts: asked'];
 const COMMENT_STARTS = /^(?:Of|What|Those|Whose|As|Whoever|That)\b/;
 const COMMENT_WORDS = /\b(?:beside|behind|anew|begun|nobody|somebody)\b/i;
 
+/** Words of the screens that have another one in the field: diagram, fix, invalid, redo, no downtime, conflicting records. */
+const SCREEN_WORDS = /\b(?:pictures?|mend|mistaken|do again|requests go on|in the way)\b/i;
+
 /** Texts of the user of Unix systems whose name is such a word. */
 const PUBLIC_TEXTS = /\ba user nobody\b/;
 
@@ -123,7 +126,9 @@ function findBadComments(text: string, source: Source): string[] {
 function findBadTexts({ path, code, strings }: Pick<Source, 'path' | 'code' | 'strings'>): string[] {
   const texts = strings.flatMap(({ text, tag }) => (tag === '' && text.includes(' ') ? [text] : []));
   return [...texts, ...(path.endsWith('.tsx') ? code.split('\n') : [])].flatMap((text) => {
-    const word = COMMENT_WORDS.exec(text.replace(PUBLIC_TEXTS, ''))?.[0];
+    const word =
+      COMMENT_WORDS.exec(text.replace(PUBLIC_TEXTS, ''))?.[0] ??
+      (path.startsWith('console/') ? SCREEN_WORDS.exec(text)?.[0] : undefined);
     return word === undefined ? [] : [`${path}: say it without "${word}": ${text.trim().slice(0, 60)}`];
   });
 }
@@ -170,6 +175,8 @@ test('a name or a comment that is none of the field is found', () => {
     ['src/a.ts', "const name = 'nobody'; const behind = 1;", 0],
     ['src/a.ts', "const text = 'neither root nor a user nobody is there';", 0],
     ['src/a.tsx', '<Text>{strategy}, begun <DateTime /></Text>', 1],
+    ['console/src/a.tsx', '<Text>3 records are in the way</Text>', 1],
+    ['src/a.ts', "const text = '3 records are in the way';", 0],
   ] as const)
     assert.equal(findBadTexts(parseSource(path, text)).length, count, text);
 });

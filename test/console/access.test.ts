@@ -40,11 +40,11 @@ test('a key gets another name, and keeps what it may do', async ({ open }) => {
 
 test('a key is shown once, and stops when it is revoked', async ({ open }) => {
   const page = await open({ key: keys.admin, path: '/demo/shop/access/keys' });
-  await button(page, 'New key').click();
-  const dialog = page.getByRole('dialog', { name: 'New key' });
+  await button(page, 'Create API key').click();
+  const dialog = page.getByRole('dialog', { name: 'Create API key' });
   await dialog.getByLabel('Name').fill(HOSTILE);
   await dialog.getByRole('button', { name: 'Create' }).click();
-  const made = page.getByRole('dialog', { name: 'New key' });
+  const made = page.getByRole('dialog', { name: 'API key created' });
   const secret = await made.getByRole('textbox', { name: 'Key' }).inputValue();
   assert.match(secret, /^wda_/);
   await page.keyboard.press('Escape');
@@ -69,8 +69,8 @@ test('a key is shown once, and stops when it is revoked', async ({ open }) => {
 
 test('a key for some entities is refused in the words of the server, and reaches them alone', async ({ open }) => {
   const page = await open({ key: keys.owner, path: '/demo/shop/access/keys' });
-  await button(page, 'New key').click();
-  const dialog = page.getByRole('dialog', { name: 'New key' });
+  await button(page, 'Create API key').click();
+  const dialog = page.getByRole('dialog', { name: 'Create API key' });
   await dialog.getByLabel('Name').fill('report');
   await dialog.getByRole('combobox', { name: 'Entities' }).fill('prod');
   await page.getByRole('option', { name: 'products' }).click();
@@ -97,7 +97,7 @@ test('a key for some entities is refused in the words of the server, and reaches
   }
   await expires.fill('2101-01-01 10:30');
   await dialog.getByRole('button', { name: 'Create' }).click();
-  const made = page.getByRole('dialog', { name: 'New key' });
+  const made = page.getByRole('dialog', { name: 'API key created' });
   const secret = await made.getByRole('textbox', { name: 'Key' }).inputValue();
   await made.getByRole('button', { name: 'I have stored it' }).click();
   await page.getByRole('row').filter({ hasText: '2101-01-01 10:30:00 UTC' }).waitFor();
@@ -107,10 +107,10 @@ test('a key for some entities is refused in the words of the server, and reaches
 
 test('a client has its secret once, and commands without it', async ({ open }) => {
   const page = await open({ key: keys.admin, path: '/demo/shop/access/clients' });
-  await button(page, 'New client').click();
+  await button(page, 'Create OAuth client').click();
   await page.getByLabel('Name').fill('nightly <b>sync</b>');
   await button(page, 'Create').click();
-  const made = page.getByRole('dialog', { name: 'New client' });
+  const made = page.getByRole('dialog', { name: 'OAuth client created' });
   const secret = await made.getByRole('textbox', { name: 'Client secret' }).inputValue();
   assert.match(secret, /^wdas_/);
   await made.getByRole('button', { name: 'I have stored it' }).click();
@@ -231,7 +231,7 @@ test('rules are tried before they hold, and cases of them are a file', async ({ 
   );
   await page.getByRole('textbox', { name: 'Claim', exact: true }).fill('customer_id');
   await page.getByRole('textbox', { name: 'Claims' }).fill('{"customer_id": 1}');
-  await button(page, 'Try').click();
+  await button(page, 'Run').click();
   const then = page.getByRole('region', { name: 'With the unsaved rules' });
   await then.getByText('With the unsaved rules: 2 records').waitFor();
   const now = page.getByRole('region', { name: 'Now' });
@@ -299,7 +299,7 @@ test('names and values that are markup or members of objects are shown as they a
   await page.getByRole('combobox', { name: 'Column' }).fill('valueOf');
   await page.getByRole('textbox', { name: 'Claim', exact: true }).fill('constructor');
   await page.getByRole('textbox', { name: 'Claims' }).fill(JSON.stringify({ constructor: HOSTILE, sub: HOSTILE }));
-  await button(page, 'Try').click();
+  await button(page, 'Run').click();
   await page.getByText('With the unsaved rules: 1 record').waitFor();
   await page.getByRole('table', { name: 'Now: records' }).getByText('javascript:alert(1)').waitFor();
   assert.equal(await page.getByRole('main').getByRole('link', { name: 'javascript' }).count(), 0);
@@ -320,7 +320,7 @@ test('names and values that are markup or members of objects are shown as they a
 test('a key that may not administer is told so', async ({ open }) => {
   const page = await open({ key: keys.readWrite, path: '/demo/shop/access/keys' });
   await page.getByText('This needs a key with owner permissions').waitFor();
-  assert.equal(await button(page, 'New key').count(), 0);
+  assert.equal(await button(page, 'Create API key').count(), 0);
   assert.equal(await page.getByRole('button', { name: 'View as' }).count(), 0);
 });
 
@@ -331,7 +331,7 @@ for (const colorScheme of ['light', 'dark'] as const)
     await button(page, 'Edit rules of orders').click();
     await button(page, 'Add rule').click();
     await page.getByRole('textbox', { name: 'Claim', exact: true }).fill('customer_id');
-    await button(page, 'Try').click();
+    await button(page, 'Run').click();
     await page.getByRole('table', { name: 'Now: records' }).waitFor();
     assert.deepEqual(await violationsOf(page), []);
   });

@@ -57,8 +57,8 @@ const button = (page: Page, name: string) => page.getByRole('button', { name, ex
 
 test('a key acts as a role with claims', async ({ open }) => {
   const page = await open({ key: keys.admin, path: '/acme/desk/access/keys' });
-  await button(page, 'New key').click();
-  const dialog = page.getByRole('dialog', { name: 'New key' });
+  await button(page, 'Create API key').click();
+  const dialog = page.getByRole('dialog', { name: 'Create API key' });
   await dialog.getByLabel('Name').fill('portal');
   await dialog.getByRole('combobox', { name: 'Permissions' }).click();
   await page.getByRole('option', { name: 'Grants: what the grants of its roles allow' }).click();
@@ -69,7 +69,7 @@ test('a key acts as a role with claims', async ({ open }) => {
   await dialog.getByText('must be an object').waitFor();
   await dialog.getByLabel('Claims').fill('{"company_id": 1, "n": 9007199254740993}');
   await dialog.getByRole('button', { name: 'Create' }).click();
-  const created = page.getByRole('dialog', { name: 'New key' });
+  const created = page.getByRole('dialog', { name: 'API key created' });
   const secret = await created.getByRole('textbox', { name: 'Key' }).inputValue();
   await created.getByRole('button', { name: 'I have stored it' }).click();
   await page.getByText('GRANTS: customer, {"company_id":1,"n":9007199254740993}').waitFor();

@@ -64,7 +64,7 @@ test('a migration is seen on every screen, survives a reload, and is cancelled',
   await page.getByText('Draft, not applied').waitFor();
 });
 
-test('a failed migration shows the records in the way', async ({ open }) => {
+test('a failed migration shows the conflicting records', async ({ open }) => {
   const body = { entities: { things: { fields: { n: { type: 'integer', max: 10 } } }, others: { fields: {} } } };
   const { id } = (await big.admin('schema', { method: 'PUT', body })).json.data;
   const page = await open({ key: keys.admin, path: `/t/big/migrations/${id}` });

@@ -1,4 +1,4 @@
-// The schema in the console: picture, forms, document, plan and what a plan asks, in a browser.
+// The schema in the console: diagram, forms, document, plan and what a plan asks, in a browser.
 import assert from 'node:assert/strict';
 import { type Page, violationsOf } from '../support/browser.ts';
 import { consoleSkip, useConsole } from '../support/console.ts';
@@ -75,11 +75,11 @@ const planOf = (page: Page): Promise<void> => page.getByRole('link', { name: 'Pl
 const ends = (page: Page, state: string): Promise<void> =>
   page.getByRole('main').getByText(state, { exact: true }).first().waitFor();
 
-test('the picture has every entity once, and its twin says the same', async ({ open }) => {
+test('the diagram has every entity once, and its twin says the same', async ({ open }) => {
   const page = await open({ key: keys.admin, path: '/t/many/schema' });
-  const picture = page.getByRole('region', { name: 'Picture of the schema' });
-  await picture.getByRole('group', { name: /^entity99:/ }).waitFor();
-  assert.equal(await picture.getByRole('group', { name: /^entity\d+:/ }).count(), 100);
+  const diagram = page.getByRole('region', { name: 'Diagram of the schema' });
+  await diagram.getByRole('group', { name: /^entity99:/ }).waitFor();
+  assert.equal(await diagram.getByRole('group', { name: /^entity\d+:/ }).count(), 100);
   const list = page.getByRole('list', { name: 'Entities' });
   assert.equal(await list.getByRole('button').count(), 100);
   await list.getByRole('list', { name: 'Relations of entity9', exact: true }).getByText('belongsTo entity3').waitFor();
@@ -87,10 +87,10 @@ test('the picture has every entity once, and its twin says the same', async ({ o
   await page.keyboard.press('Enter');
   await page.getByRole('button', { name: 'Show neighbours only' }).click();
   // Itself, its parent 14; 126 and further do not exist.
-  await picture.getByRole('group', { name: /^entity14:/ }).waitFor();
+  await diagram.getByRole('group', { name: /^entity14:/ }).waitFor();
   await until(
     'only the neighbours are drawn',
-    async () => (await picture.getByRole('group', { name: /^entity\d+:/ }).count()) === 2,
+    async () => (await diagram.getByRole('group', { name: /^entity\d+:/ }).count()) === 2,
   );
   assert.match(page.url(), /focus=entity42/);
 });
@@ -280,11 +280,11 @@ test('a plan of an older draft is told, and the command that is copied is that o
 
 test('an empty workspace has no draft before one is chosen: a first entity, or an example', async ({ open }) => {
   const page = await open({ key: keys.admin, path: '/t/empty' });
-  await page.getByRole('link', { name: 'Write a schema' }).click();
+  await page.getByRole('link', { name: 'New schema' }).click();
   await page.getByRole('textbox', { name: 'Schema document' }).waitFor();
   assert.equal(await page.getByText('Draft, not applied').count(), 0);
   assert.doesNotMatch(await textOf(page), /notes/);
-  for (const tab of ['Picture', 'Entities']) {
+  for (const tab of ['Diagram', 'Entities']) {
     await openTab(page, tab);
     assert.equal(await page.getByText('notes').count(), 0, tab);
   }

@@ -277,7 +277,7 @@ test('an empty workspace says what to do first', async ({ open }) => {
   await page.getByRole('link', { name: 'Import a file' }).click();
   await page.getByRole('heading', { level: 1, name: 'Import a file' }).waitFor();
   await page.goBack();
-  await page.getByRole('link', { name: 'Write a schema' }).click();
+  await page.getByRole('link', { name: 'New schema' }).click();
   await page.getByRole('heading', { level: 1, name: 'Schema' }).waitFor();
   assert.match(page.url(), /tab=document/);
 });

@@ -98,7 +98,7 @@ test('workspaces that follow are listed, and say so on their schema screen', asy
   assert.equal(await owners.getByRole('tab', { name: 'Rollouts' }).count(), 0);
 });
 
-test('a rollout shows its waves, the records in the way, and what its state allows', async ({ open }) => {
+test('a rollout shows its waves, the conflicting records, and what its state allows', async ({ open }) => {
   const page = await open({
     key: keys.admin,
     path: `${SCHEMA}?tab=rollouts`,
@@ -143,7 +143,7 @@ test('a rollout shows its waves, the records in the way, and what its state allo
 
   await page.goto(`${server.url}/console${SCHEMA}/rollouts/new`);
   await button(page, 'Plan').click();
-  const inTheWay = page.getByRole('table', { name: 'Records in the way' });
+  const inTheWay = page.getByRole('table', { name: 'Conflicts' });
   await inTheWay.getByText('tickets.title').waitFor();
   await inTheWay.getByRole('link', { name: '1 record', exact: true }).waitFor();
   assert.deepEqual(await violationsOf(page), []);

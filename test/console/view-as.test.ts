@@ -24,7 +24,7 @@ const rowCount = (page: Page, count: number) => page.locator(`[role="grid"][aria
 async function actions(page: Page): Promise<string[]> {
   await page.keyboard.press('Control+k');
   await page.getByRole('combobox', { name: 'Go to' }).fill('orders');
-  const found = page.getByRole('listbox', { name: 'Found' }).getByRole('option');
+  const found = page.getByRole('listbox', { name: 'Results' }).getByRole('option');
   await found.filter({ hasText: 'Entity' }).first().waitFor();
   const labels = await found.filter({ hasText: 'Action' }).allTextContents();
   await page.keyboard.press('Escape');

@@ -65,11 +65,11 @@ export function Comparison(props: ComparisonProps) {
             },
             { title: 'Before', cell: ({ name, before }) => format(name, before), className: 'comparison-value' },
             !isDelete && {
-              title: 'Yours',
+              title: 'Your draft',
               cell: (row: Difference) => format(row.name, row.mine),
               className: 'comparison-value',
             },
-            { title: 'Theirs', cell: (row) => format(row.name, row.theirs), className: 'comparison-value' },
+            { title: 'Current version', cell: (row) => format(row.name, row.theirs), className: 'comparison-value' },
           ]}
         />
       )}

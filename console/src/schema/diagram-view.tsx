@@ -102,7 +102,7 @@ export function DiagramView({ entities, lines, at, onChoose }: DiagramViewProps)
     for (const change of changes) if (change.type === 'select' && change.selected) onChoose(change.id);
   };
   return (
-    <section className={classes.picture} aria-label="Picture of the schema">
+    <section className={classes.diagram} aria-label="Diagram of the schema">
       <ReactFlow
         nodes={nodes}
         edges={edges}

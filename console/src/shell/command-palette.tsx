@@ -136,7 +136,7 @@ function PaletteList({ goals, typed, onTyped, onDone }: PaletteListProps) {
         onKeyDown={onKeyDown}
       />
       <ScrollArea.Autosize mah="50vh" mt="xs">
-        <div id={id} role="listbox" aria-label="Found">
+        <div id={id} role="listbox" aria-label="Results">
           {items.map((goal, index) => (
             <UnstyledButton
               key={goal.to + goal.label}

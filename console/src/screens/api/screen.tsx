@@ -80,7 +80,7 @@ export function Screen() {
                 </Anchor>
                 {mayAdminister && (
                   <Anchor size="sm" component={Link} to={screenPath(place, '/access/keys')}>
-                    Create a key
+                    Create API key
                   </Anchor>
                 )}
               </Group>

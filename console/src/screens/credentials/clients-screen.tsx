@@ -39,7 +39,7 @@ export function Screen() {
     <Credentials<OAuthClient>
       title="OAuth clients"
       noun="oauth-clients"
-      singular="Client"
+      singular="OAuth client"
       query={oauthClientsQuery}
       emptyText="No clients yet. Create one for programs that use short-lived tokens instead of a key."
       columns={COLUMNS}

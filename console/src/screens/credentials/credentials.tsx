@@ -27,7 +27,7 @@ type Dialog<C> =
 export interface CredentialsProps<C extends Credential> {
   readonly title: AccessLayoutProps['title'];
   readonly noun: 'api-keys' | 'oauth-clients';
-  /** Type of credential: `Key` or `Client`. */
+  /** Type of credential: `API key` or `OAuth client`. */
   readonly singular: string;
   readonly query: (workspace: WorkspaceRef) => ReturnType<typeof credentialQuery<C>>;
   readonly emptyText: string;
@@ -61,7 +61,7 @@ export function Credentials<C extends Credential>(props: CredentialsProps<C>) {
           <CredentialForm<C>
             workspace={workspace}
             noun={noun}
-            title={`New ${singular.toLowerCase()}`}
+            title={`Create ${singular}`}
             hasExpiry={props.hasExpiry}
             onClose={close}
             onSaved={(credential) => {
@@ -73,12 +73,7 @@ export function Credentials<C extends Credential>(props: CredentialsProps<C>) {
         );
       case 'secret':
         return (
-          <SecretDialog
-            title={`New ${singular.toLowerCase()}`}
-            label={secretLabel}
-            secret={dialog.secret}
-            onStored={close}
-          >
+          <SecretDialog title={`${singular} created`} label={secretLabel} secret={dialog.secret} onStored={close}>
             {props.usage?.(workspace, dialog.credential)}
           </SecretDialog>
         );
@@ -115,7 +110,7 @@ export function Credentials<C extends Credential>(props: CredentialsProps<C>) {
     <AccessLayout
       title={title}
       noun={noun}
-      actions={<Button onClick={() => setDialog({ kind: 'new' })}>New {singular.toLowerCase()}</Button>}
+      actions={<Button onClick={() => setDialog({ kind: 'new' })}>Create {singular}</Button>}
     >
       {(workspace) => (
         <>

@@ -54,9 +54,9 @@ export function Screen() {
     <Credentials<ApiKey>
       title="API keys"
       noun="api-keys"
-      singular="Key"
+      singular="API key"
       query={apiKeysQuery}
-      emptyText="No keys yet. Programs need one to read and write records."
+      emptyText="No API keys yet. Programs need one to read and write records."
       columns={COLUMNS}
       minWidth={800}
       hasExpiry

@@ -1,4 +1,4 @@
-// Steps of a plan: effects, estimated time, and conflicting records.
+// Steps of a plan: effects, duration, and conflicting records.
 
 import { Badge, Group, List, Text } from '@mantine/core';
 import { formatDuration } from '../../api/migration-progress.ts';
@@ -21,7 +21,7 @@ export function Steps({ workspace, plan: { steps } }: { readonly workspace: Work
         { title: 'Step', cell: Description },
         { title: 'Effect', cell: Effects },
         {
-          title: 'Estimated time',
+          title: 'Duration',
           cell: (step) => (step.estimatedSeconds === 0 ? 'instant' : `≈ ${formatDuration(step.estimatedSeconds)}`),
           isNumeric: true,
         },
@@ -79,7 +79,7 @@ function Effects({ destructive, opens, blocksReads, blocksWrites }: PlannedStep)
           blocks {closed}
         </Badge>
       )}
-      {!destructive && opens !== true && closed === '' && <Text size="sm">does not block</Text>}
+      {!destructive && opens !== true && closed === '' && <Text size="sm">no downtime</Text>}
     </Group>
   );
 }

@@ -22,7 +22,7 @@ export function Screen() {
         <Text>
           The workspace has no entity of this name.{' '}
           <Anchor component={Link} to={screenPath({ org, ws })}>
-            Its entities
+            Entities
           </Anchor>
         </Text>
       </ScreenFrame>

@@ -1,4 +1,4 @@
-// Form of a rollout: it is planned first, with the records in the way, and started after that.
+// Form of a rollout: it is planned first, with the conflicting records, and started after that.
 import { Alert, Anchor, Button, Checkbox, Group, NativeSelect, Stack, Text, Textarea, TextInput } from '@mantine/core';
 import { useMutation, useQuery } from '@tanstack/react-query';
 import { Link, useNavigate } from '@tanstack/react-router';
@@ -138,7 +138,7 @@ function RolloutForm({ schema, shared, newest }: RolloutFormProps) {
         onChange={({ currentTarget: { checked } }) => setConfirmed(checked)}
       />
       <Checkbox
-        label="Leave out workspaces with records in the way"
+        label="Skip workspaces with conflicting records"
         checked={skipConflicts}
         onChange={({ currentTarget: { checked } }) => setSkipConflicts(checked)}
       />
@@ -187,12 +187,12 @@ function Plan({ org, plan }: { readonly org: string; readonly plan: RolloutPlan 
     <section aria-label="Plan">
       <Alert role="status" color={conflicts > 0 || destructive > 0 ? 'yellow' : 'green'} variant="light" p="xs" mb="xs">
         {pluralize(ready, 'workspace')} can be changed, {formatCount(unchanged)} unchanged, {formatCount(conflicts)}{' '}
-        with records in the way or without a way to the version.
+        with conflicting records or without a way to the version.
         {destructive > 0 && ` ${pluralize(destructive, 'workspace loses', 'workspaces lose')} something.`}
       </Alert>
       {workspaces.length > 0 && (
         <DataTable
-          label="Records in the way"
+          label="Conflicts"
           rows={workspaces}
           rowKey={({ workspace }) => workspace}
           minWidth={480}
@@ -207,7 +207,7 @@ function Plan({ org, plan }: { readonly org: string; readonly plan: RolloutPlan 
               ),
             },
             {
-              title: 'In the way',
+              title: 'Conflicting records',
               minWidth: 240,
               cell: ({ workspace, conflicts: records, error }) => (
                 <>

@@ -105,7 +105,7 @@ export function Tester({ workspace, inForce, draft }: TesterProps) {
               limit={50}
               w="100%"
             />
-            <Button type="submit">Try</Button>
+            <Button type="submit">Run</Button>
           </Stack>
         </form>
         <Stack gap="sm" aria-busy={trial.isFetching}>

@@ -27,10 +27,10 @@ export default function DiagramTab({
   const visible = neighbours === undefined ? entities : entities.filter(({ name }) => neighbours.has(name));
   const selected = entities.find(({ name }) => name === at);
   const choose = (entity: string | undefined): void => write({ entity });
-  const mistaken = new Set(details.map(({ field }) => field?.split('.')[1] ?? ''));
+  const invalid = new Set(details.map(({ field }) => field?.split('.')[1] ?? ''));
   return (
     <div className={classes.columns}>
-      <EntityList label="Entities" entities={visible} at={at} onChoose={choose} showsRelations invalid={mistaken} />
+      <EntityList label="Entities" entities={visible} at={at} onChoose={choose} showsRelations invalid={invalid} />
       <div>
         <Group gap="xs" mb={6} mih={26}>
           {selected !== undefined && <Chosen entity={selected} />}

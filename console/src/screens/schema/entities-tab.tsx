@@ -26,7 +26,7 @@ export function EntitiesTab({ state, details, added, onAdded }: EntitiesTabProps
   const names = entities.map(({ name }) => name);
   const parameter = read('entity');
   const at = parameter !== undefined && names.includes(parameter) ? parameter : names[0];
-  const mistaken = new Set(details.map(({ field }) => field?.split('.')[1] ?? ''));
+  const invalid = new Set(details.map(({ field }) => field?.split('.')[1] ?? ''));
   const marks = new Map(
     names.flatMap((name): [string, string][] => {
       const before = valueAt(current.document, entityPath(name));
@@ -48,7 +48,7 @@ export function EntitiesTab({ state, details, added, onAdded }: EntitiesTabProps
           entities={entities}
           at={at}
           onChoose={(entity) => write({ entity, open: undefined })}
-          invalid={mistaken}
+          invalid={invalid}
           marks={marks}
         />
         <Button mt="xs" variant="default" onClick={add} disabled={!state.isReadable}>

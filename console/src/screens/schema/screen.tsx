@@ -22,10 +22,10 @@ import { EntitiesTab } from './entities-tab.tsx';
 import { FirstEntity } from './first-entity.tsx';
 
 // The diagram takes 75 kB and the editor 155: each is loaded when its tab is opened.
-const PictureTab = lazy(() => trackLoading(import('./diagram-tab.tsx')));
+const DiagramTab = lazy(() => trackLoading(import('./diagram-tab.tsx')));
 const DocumentTab = lazy(() => trackLoading(import('./document-tab.tsx')));
 
-const TABS = ['picture', 'entities', 'document'] as const;
+const TABS = ['diagram', 'entities', 'document'] as const;
 
 export function Screen() {
   const workspace = useWorkspace();
@@ -107,7 +107,7 @@ function Parts({ workspace, state }: { readonly workspace: WorkspaceRef; readonl
   const { read, write } = useAddress();
   const mistakes = useValidation(workspace, state);
   const parameter = read('tab') ?? '';
-  const tab = TABS.find((one) => one === parameter) ?? 'picture';
+  const tab = TABS.find((one) => one === parameter) ?? 'diagram';
   const [added, setAdded] = useState<string>();
   const isBlank = !state.isChanged && hasNoEntities(state.value);
   return (
@@ -121,13 +121,13 @@ function Parts({ workspace, state }: { readonly workspace: WorkspaceRef; readonl
       )}
       <Tabs value={tab} onChange={(next) => write({ tab: next ?? undefined }, false)}>
         <Tabs.List mb="sm">
-          <Tabs.Tab value="picture">Picture</Tabs.Tab>
+          <Tabs.Tab value="diagram">Diagram</Tabs.Tab>
           <Tabs.Tab value="entities">Entities</Tabs.Tab>
           <Tabs.Tab value="document">Document</Tabs.Tab>
         </Tabs.List>
         {isBlank && <FirstEntity workspace={workspace} state={state} onAdded={setAdded} />}
         <Suspense fallback={<Loading />}>
-          <Tabs.Panel value="picture">{!isBlank && <PictureTab state={state} details={mistakes.details} />}</Tabs.Panel>
+          <Tabs.Panel value="diagram">{!isBlank && <DiagramTab state={state} details={mistakes.details} />}</Tabs.Panel>
           <Tabs.Panel value="entities">
             {!isBlank && <EntitiesTab state={state} details={mistakes.details} added={added} onAdded={setAdded} />}
           </Tabs.Panel>

@@ -208,13 +208,13 @@ function FirstSteps({
       <Text mb="sm">This workspace has no entities yet. An entity is a table of records with an API of its own.</Text>
       <Group>
         <Button component={Link} to={screenPath(workspace, '/schema')} search={{ tab: 'document' } as never}>
-          Write a schema
+          New schema
         </Button>
         <Button component={Link} to={screenPath(workspace, '/import')} variant="default">
           Import a file
         </Button>
         <Button component={Link} to={screenPath(workspace, '/access/keys')} variant="subtle">
-          Create a key
+          Create API key
         </Button>
         <Button component={Link} to={screenPath(workspace, '/access/provider')} variant="subtle">
           Connect an identity provider
