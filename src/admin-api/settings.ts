@@ -37,7 +37,11 @@ const Settings = objectShape(
     expandable: Paths,
     maxExpandDepth: nullableShape(Type.Integer()),
     defaultFields: Paths,
-    label: nullableShape(Type.String({ description: 'Field that names a record to people.' })),
+    label: nullableShape(
+      Type.String({
+        description: 'Field, or template of fields such as `{firstName} {lastName}`, that names a record to people.',
+      }),
+    ),
     changes: Type.Unsafe<'off' | 'feed' | 'history' | null>({
       enum: ['off', 'feed', 'history', null],
       description: 'What is kept of changes of its records.',

@@ -2,6 +2,7 @@
 // them from a schema document.
 import type { FieldTypeName } from './field-types.ts';
 import type { Grant, GrantOperation, GrantWhere } from './grant.ts';
+import { guessLabel } from './label.ts';
 import type { Relation } from './relation.ts';
 
 export type JsonValue = null | boolean | number | string | readonly JsonValue[] | { readonly [key: string]: JsonValue };
@@ -41,7 +42,7 @@ export interface EntitySettings {
   readonly expandable: readonly string[] | null;
   readonly maxExpandDepth: number | null;
   readonly defaultFields: readonly string[] | null;
-  /** Field that names a record to people, or null to choose one (findLabel). */
+  /** Field or template that names a record to people, or null to choose one (findLabel). */
   readonly label: string | null;
   /** Whether changes of its records are kept, and as what; null: off. */
   readonly changes: 'off' | 'feed' | 'history' | null;
@@ -71,14 +72,9 @@ export const keepsChanges = ({ changes }: Pick<EntitySettings, 'changes'>): bool
 
 export const isTextual = (type: FieldTypeName): boolean => type === 'string' || type === 'text';
 
-const LABELS = ['name', 'title', 'label', 'email'];
-
-/** Returns the field that names a record: as configured, else by its name, else the first string field, or null. */
-export function findLabel({ fields, settings }: Pick<Entity, 'fields' | 'settings'>): string | null {
-  if (settings.label !== null) return settings.label;
-  const candidate = LABELS.find((name) => isTextual(fields.get(name)?.type ?? 'json'));
-  return candidate ?? [...fields.values()].find(({ type }) => type === 'string')?.name ?? null;
-}
+/** Returns the field or the template that names a record: as configured, else guessed, or null. */
+export const findLabel = ({ fields, settings }: Pick<Entity, 'fields' | 'settings'>): string | null =>
+  settings.label ?? guessLabel(fields);
 
 /** Every column of a level, in `fields` and `defaultFields`. No field has this name. */
 export const EVERY_COLUMN = '*';

@@ -20,6 +20,7 @@ import {
   isGrantFor,
   listComparisons,
 } from './grant.ts';
+import { listLabelFields } from './label.ts';
 import { type FilterOperator, OPERATORS } from './operators.ts';
 import type { Relation } from './relation.ts';
 import { getUnrestricted, restrictSettings } from './restricted.ts';
@@ -144,7 +145,9 @@ function declareVisible({ declared }: Entity, visible: ReadonlyMap<string, Field
 
 function withoutHiddenLabel(entity: Entity, entities: ReadonlyMap<string, Entity>): EntitySettings {
   const settings = restrictSettings(entity, entities);
-  return settings.label !== null && !entity.fields.has(settings.label) ? { ...settings, label: null } : settings;
+  return settings.label !== null && !listLabelFields(settings.label).every((name) => entity.fields.has(name))
+    ? { ...settings, label: null }
+    : settings;
 }
 
 /** Returns the names of the fields that some of the grants show. */

@@ -1,5 +1,6 @@
 // Carries over settings, row rules and grants that a document does not mention, with the new names of what the document
 // renames. A name that the document drops stays as it is, so that the checks of the document find it.
+import { renameInLabel } from '../model/label.ts';
 import type { EntityDocument, SchemaDocument } from './format.ts';
 import { member, type Renames } from './renames.ts';
 import { getColumn, type Loose } from './view.ts';
@@ -69,7 +70,9 @@ export function makeCarrier(documents: EntityDocuments, inForce: SchemaDocument,
         ...settings,
         ...(settings.expandable === undefined ? {} : { expandable: each(settings.expandable) }),
         ...(settings.defaultExpand === undefined ? {} : { defaultExpand: each(settings.defaultExpand) }),
-        ...(typeof settings.label === 'string' ? { label: field(old, settings.label) } : {}),
+        ...(typeof settings.label === 'string'
+          ? { label: renameInLabel(settings.label, (name) => field(old, name)) }
+          : {}),
         ...(Array.isArray(settings.changesOmit)
           ? { changesOmit: settings.changesOmit.map((name: string) => field(old, name)) }
           : {}),

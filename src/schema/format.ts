@@ -218,7 +218,7 @@ export const SettingsShape = Type.Object(
       Type.Unsafe<string | null>({
         type: ['string', 'null'],
         description:
-          'string or text field that names a record to people. null: name, title, label or email, else the first string field.',
+          'string or text field that names a record to people, or a template of fields such as `{firstName} {lastName}`. null: guessed, by names and unique texts.',
       }),
     ),
     defaultFields: Type.Optional(

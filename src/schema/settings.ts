@@ -1,12 +1,15 @@
 // Validates settings and row rules of a schema document: every path and column that they name exists and may be used.
 import { DEFAULT_MAX_EXPAND_DEPTH, EVERY_COLUMN, isTextual, MAX_STEPS } from '../model/entity.ts';
 import { isStorable } from '../model/exact-json.ts';
+import { findTemplateMistake, isLabelTemplate, listLabelFields } from '../model/label.ts';
 import { checkColumn, missing } from './relations.ts';
 import type { Path, Report } from './report.ts';
 import type { DocumentView, EntityView } from './view.ts';
 
 // Lists are a level of their own; grants refuse deeper conditions.
 const MAX_CONDITION_DEPTH = 40;
+// Most characters of a label, which stands on one line.
+const MAX_LABEL = 500;
 
 export function checkSettings(entity: EntityView, document: DocumentView, report: Report): void {
   const settings = entity.document.settings;
@@ -63,13 +66,29 @@ function compares(node: unknown, name: string, depth = 0): boolean {
   return Object.values(node).some((member) => compares(member, name, depth + 1));
 }
 
-/** Requires a text, as a name for people is displayed whole. */
-function checkLabel(location: Path, name: string, entity: EntityView, report: Report): void {
+/** Requires a text, or a template of fields, as a name for people is displayed whole. */
+function checkLabel(location: Path, label: string, entity: EntityView, report: Report): void {
+  const isTemplate = isLabelTemplate(label);
+  const mistake = isTemplate ? findTemplateMistake(label) : undefined;
+  if (mistake !== undefined) report(location, 'INVALID', mistake);
+  else if (label.length > MAX_LABEL) report(location, 'INVALID', `must have at most ${MAX_LABEL} characters`);
+  else for (const name of listLabelFields(label)) checkLabelField(location, name, entity, report, isTemplate);
+}
+
+function checkLabelField(
+  location: Path,
+  name: string,
+  entity: EntityView,
+  report: Report,
+  isInTemplate: boolean,
+): void {
   const type = entity.columns.get(name);
   if (type === undefined) {
     if (entity.columns.has(name) || entity.opaque) return;
     report(location, 'REFERENCE_NOT_FOUND', missing('field', name, entity.columns.keys(), report, entity.name));
-  } else if (!isTextual(type)) {
+  } else if (isInTemplate && type === 'json') {
+    report(location, 'INVALID', `must have fields that are no json, and ${name} is json`);
+  } else if (!isInTemplate && !isTextual(type)) {
     report(location, 'INVALID', `must be a field of type string or text, and ${name} is ${type}`);
   }
 }

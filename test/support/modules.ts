@@ -39,6 +39,7 @@ export const MODULES: Readonly<Record<string, Module>> = {
       'granted.ts',
       'hash.ts',
       'json-digits.ts',
+      'label.ts',
       'operators.ts',
       'origin.ts',
       'physical-name.ts',

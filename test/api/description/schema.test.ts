@@ -167,11 +167,18 @@ test('a label is guessed until it is set; it follows a renaming, and a text it m
     ['abuot', /Did you mean about\?/],
     ['age', /must be a field of type string or text, and age is integer/],
     [5, /settings|label/],
+    ['{abuot}', /Did you mean about\?/],
+    ['{about', /must have a \} for each \{/],
+    ['{}', /must name a field in each pair of braces/],
+    ['{about}'.padEnd(501), /at most 500 characters/],
   ] as const) {
     const refused = await set({ label: wrong });
     assert.equal(refused.status, 400, refused.text);
     assert.match(refused.text, words);
   }
+  assert.equal((await set({ label: '{about} ({age})' })).status, 200);
+  await put(people({ years: { type: 'integer', renamedFrom: 'age' }, about: text }));
+  assert.equal(await label(), '{about} ({years})');
   await set({ label: null });
   assert.equal(await label(), null);
 });
