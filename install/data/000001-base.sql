@@ -222,6 +222,25 @@ create table wda.webhook (
 
 create index webhook_due on wda.webhook (due_at) where enabled;
 
+-- Views of the records of an entity that people have saved in the console.
+create table wda.saved_view (
+  id bigint generated always as identity primary key,
+  workspace_id bigint not null constraint saved_view_workspace references wda.workspace (id) on delete cascade,
+  -- Id of the entity (wda.entity_id): a view follows a rename, and goes with its entity.
+  entity_id bigint not null,
+  -- Id of the credential or person that it belongs to.
+  owner text collate "C" not null,
+  name text not null,
+  shared boolean not null,
+  -- Raised by each change, as entity tag.
+  version int4 not null default 1,
+  content json not null,
+  created_at timestamptz(3) not null default now(),
+  updated_at timestamptz(3) not null default now(),
+  created_by jsonb,
+  constraint saved_view_name unique (workspace_id, owner, entity_id, name)
+);
+
 -- The messages of webhooks, until their time is over. A message that is replayed has its row again.
 create table wda.webhook_delivery (
   id bigint generated always as identity primary key,

@@ -5,7 +5,15 @@ import type { Database } from '../database/pool.ts';
 import { forbidden, hint, noSuchWorkspace, notFound, shorten, workspaceRenamed } from '../errors.ts';
 import { closest } from '../model/closest.ts';
 import type { Credential } from '../model/credential.ts';
-import { isAdministrator, mayAdminister, type Operator, type Owner, type Principal } from '../model/principal.ts';
+import {
+  isAdministrator,
+  isValidIn,
+  mayAdminister,
+  mayWrite,
+  type Operator,
+  type Owner,
+  type Principal,
+} from '../model/principal.ts';
 import { SLUG_PATTERN } from '../schema/format.ts';
 import {
   findOrganization,
@@ -19,9 +27,10 @@ import { findWorkspace, suggestWorkspace, type WorkspaceSummary } from '../store
 /**
  * Principals that may use a route: `anyone`, without a credential; any `credential` of the instance, whatever its
  * permissions, but no user of an identity provider; the `operator` of the instance; any `administrator` (the operator, or an
- * owner for the organization of its workspace); administrators of the `workspace` of the path (the operator or its owner).
+ * owner for the organization of its workspace); administrators of the `workspace` of the path (the operator or its owner);
+ * the operator and any key of the workspace of the path, as `reader`, and those that may write as `writer`.
  */
-export type AccessLevel = 'anyone' | 'credential' | 'operator' | 'administrator' | 'workspace';
+export type AccessLevel = 'anyone' | 'credential' | 'operator' | 'administrator' | 'workspace' | 'reader' | 'writer';
 
 /** Type of the principal of a request, by the access level of its route. */
 export interface Principals {
@@ -30,6 +39,8 @@ export interface Principals {
   readonly operator: Operator;
   readonly administrator: Operator | Owner;
   readonly workspace: Operator | Owner;
+  readonly reader: Operator | Owner;
+  readonly writer: Operator | Owner;
 }
 
 /** Returns the principal of a credential; throws 401 if it is invalid. */
@@ -43,12 +54,13 @@ export async function admit(
 ): Promise<Principals[AccessLevel]> {
   if (access === 'anyone') return undefined;
   const principal = await authenticate(credential);
-  if (access === 'credential') {
+  if (access === 'credential' || access === 'reader' || access === 'writer') {
     if (principal.kind === 'external')
       throw forbidden(
         'NOT_FOR_USERS',
         'Users of an identity provider, and keys that act as a role, have no part in the admin API',
       );
+    if (access === 'writer' && !mayWrite(principal)) throw forbidden('READ_ONLY', 'The credential may only read');
     return principal;
   }
   if (access === 'operator') {
@@ -63,24 +75,31 @@ export async function admit(
 // Part of the path with the slug: /api/admin/v1/organizations/acme/workspaces/shop.
 const SLUG_PART = 7;
 
-/** Loads a workspace; 308 by a former slug that redirects in a `url`. An owner gets the same error for every other workspace, whether or not it exists. */
+/** Returns whether the principal may use routes of this access level in a workspace. */
+export const mayUse = (access: AccessLevel): typeof mayAdminister =>
+  access === 'reader' || access === 'writer' ? isValidIn : mayAdminister;
+
+/**
+ * Loads a workspace; 308 by a former slug that redirects in a `url`. An owner gets the same error for every other workspace,
+ * whether or not it exists. `may` is the rule of the route.
+ */
 export async function requireWorkspace(
   db: Database,
   principal: Operator | Owner,
   organization: string,
   slug: string,
-  url?: string,
+  { url, may = mayAdminister }: { readonly url?: string; readonly may?: typeof mayAdminister } = {},
 ): Promise<WorkspaceSummary> {
   const areSlugs = isSlug(organization) && isSlug(slug);
   const workspace = areSlugs ? await findWorkspace(db, organization, slug) : undefined;
   if (workspace === undefined) {
     const renamed = areSlugs && url !== undefined ? await loadRenamed(db, organization, slug) : undefined;
-    if (url !== undefined && renamed !== undefined && mayAdminister(principal, renamed.id))
+    if (url !== undefined && renamed !== undefined && may(principal, renamed.id))
       throw workspaceRenamed(`${renamed.organization}/${renamed.slug}`, url, SLUG_PART);
     if (principal.kind !== 'operator') throw administrationForbidden();
     throw noSuchWorkspace(`${organization}/${slug}`, await suggestWorkspace(db, organization, slug));
   }
-  if (!mayAdminister(principal, workspace.id)) throw administrationForbidden();
+  if (!may(principal, workspace.id)) throw administrationForbidden();
   return workspace;
 }
 

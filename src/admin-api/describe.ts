@@ -39,6 +39,8 @@ export const ACCESS_LABELS: Readonly<Record<AccessLevel, string>> = {
   operator: 'The operator',
   administrator: 'The operator, and owners for their own',
   workspace: 'The operator and owners',
+  reader: 'The operator and any key of the workspace',
+  writer: 'The operator, and keys of the workspace that may write',
 };
 
 const PATH_PARAMETERS: Readonly<Record<string, TSchema>> = {

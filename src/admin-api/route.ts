@@ -18,6 +18,7 @@ import {
   type AccessLevel,
   type Authenticate,
   admit,
+  mayUse,
   type Principals,
   requireOrganization,
   requireWorkspace,
@@ -147,7 +148,10 @@ export function routeMaker({ databases, authenticate, announceChange }: AdminSer
       const workspace =
         ws === undefined
           ? undefined
-          : await requireWorkspace(databases.directory, administrator, org ?? '', ws, request.url);
+          : await requireWorkspace(databases.directory, administrator, org ?? '', ws, {
+              url: request.url,
+              may: mayUse(access),
+            });
       const isOrganizationPath = ws === undefined && org !== undefined;
       const organization = isOrganizationPath
         ? await requireOrganization(databases.directory, administrator, org)
@@ -219,6 +223,7 @@ const NOT_FOUND_BY_NOUN = {
   Plan: 'ROLLOUT_NOT_FOUND',
   Rollout: 'ROLLOUT_NOT_FOUND',
   Session: 'SESSION_NOT_FOUND',
+  View: 'VIEW_NOT_FOUND',
   Webhook: 'WEBHOOK_NOT_FOUND',
 } as const;
 

@@ -27,6 +27,7 @@ import { type SessionListServices, sessionListRoutes } from './sessions.ts';
 import { settingsRoutes } from './settings.ts';
 import { sharedSchemaRoutes } from './shared-schemas.ts';
 import { tokenTestRoutes } from './token-test.ts';
+import { viewRoutes } from './views.ts';
 import { webhookActionRoutes } from './webhook-actions.ts';
 import { webhookDeliveryRoutes } from './webhook-deliveries.ts';
 import type { WebhookServices } from './webhook-values.ts';
@@ -71,6 +72,7 @@ export function adminRoutes(
     ...oauthClientRoutes(services),
     ...signingKeyRoutes(services),
     ...changeRoutes(services),
+    ...viewRoutes(services),
     ...webhookRoutes(services),
     ...webhookActionRoutes(services),
     ...webhookDeliveryRoutes(services),

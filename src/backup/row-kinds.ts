@@ -170,6 +170,28 @@ export const ROW_KINDS: readonly RowKind[] = [
     values: sql`r.name, r.url, ${SCOPE_IDS}, r.types, case when ${HAS_ONE_ENTITY} then r.fields end, case when ${HAS_ONE_ENTITY} then r.filter end,
   r.previous, r.max_batch, r.ordering, r.header_names, '', false, 'restored', r.created_at`,
   }),
+  // The owner is a key by its hash, as ids differ elsewhere; views of keys that are missing there are the operator's.
+  defineRowKind({
+    name: 'views',
+    table: sql`wda.saved_view`,
+    members: {
+      entity: sql`(select e.key from wda.workspace w, jsonb_each_text(w.entity_ids) e where w.id = t.workspace_id and e.value::bigint = t.entity_id)`,
+      key: sql`(select encode(k.hash, 'hex') from wda.api_key k where t.owner = 'key:' || k.id)`,
+      name: NAME,
+      shared: sql`t.shared`,
+      content: sql`t.content`,
+      created_at: CREATED,
+      updated_at: sql`t.updated_at`,
+    },
+    where: sql`exists (select from wda.workspace w, jsonb_each_text(w.entity_ids) e where w.id = t.workspace_id and e.value::bigint = t.entity_id)`,
+    order: sql`t.id`,
+    times: sql`i.created_at, i.updated_at`,
+    types: sql`entity text, key text, name text, shared boolean, content json, created_at timestamptz, updated_at timestamptz`,
+    columns: sql`entity_id, owner, name, shared, content, created_at, updated_at`,
+    values: sql`(w.entity_ids ->> r.entity)::bigint, coalesce((select 'key:' || k.id from wda.api_key k where k.hash = decode(r.key, 'hex')), 'operator'),
+  r.name, r.shared, r.content, r.created_at, r.updated_at`,
+    conflict: sql`(workspace_id, owner, entity_id, name)`,
+  }),
   // History only: an open migration is left out, as it ends where it runs.
   defineRowKind({
     name: 'migrations',

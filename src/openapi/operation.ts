@@ -19,6 +19,7 @@ export const TAGS = {
   signingKeys: 'The keys that sign the tokens of OAuth clients.',
   changes: 'Changes of records that a workspace keeps.',
   webhooks: 'Changes of records as messages to a URL, signed and sent again until they arrive.',
+  views: 'What people have saved of how they look at the records of an entity.',
   mcp: 'What agents may do, by the Model Context Protocol.',
   identityProvider: 'The identity provider whose tokens a workspace accepts, besides those of the server.',
   access: 'What a user with given claims would be answered.',

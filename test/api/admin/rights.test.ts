@@ -52,6 +52,9 @@ const ofWebhook =
   (): Promise<string> =>
     below('/webhooks', 'POST', '/webhooks', makeWebhook(), rest)();
 
+const makeView = () => ({ entity: 'notes', name: slug(), shared: true });
+const ofView = (): (() => Promise<string>) => (): Promise<string> => below('/views', 'POST', '/views', makeView())();
+
 const ofVersion = (tail: string) => async (): Promise<string> =>
   `${(await makeVersion()).replace('/versions/1', '')}${tail}`;
 /** A rollout, or a plan, of a schema that nothing follows; with `ended`, one that allows no command any more. */
@@ -214,6 +217,15 @@ const LINES: Readonly<Record<string, Line>> = {
     statuses: forOwner(204),
     at: below('/oauth-clients', 'POST', '/oauth-clients', { name: 'gone' }),
   },
+  'GET /organizations/:org/workspaces/:ws/views': { statuses: [401, 200, 403, 200, 403, 200] },
+  'POST /organizations/:org/workspaces/:ws/views': { statuses: forOwner(201), body: makeView },
+  'GET /organizations/:org/workspaces/:ws/views/:id': { statuses: [401, 200, 403, 200, 403, 200], at: ofView() },
+  'PUT /organizations/:org/workspaces/:ws/views/:id': {
+    statuses: forOwner(200),
+    body: () => ({ layout: 'chart' }),
+    at: ofView(),
+  },
+  'DELETE /organizations/:org/workspaces/:ws/views/:id': { statuses: forOwner(204), at: ofView() },
   'GET /organizations/:org/workspaces/:ws/webhooks': { statuses: forOwner(200) },
   'POST /organizations/:org/workspaces/:ws/webhooks': { statuses: forOwner(201), body: makeWebhook },
   'GET /organizations/:org/workspaces/:ws/webhooks/:id': { statuses: forOwner(200), at: ofWebhook() },
@@ -318,7 +330,11 @@ test('right and existence come before an unknown parameter and a body that is no
     const statusFor = async (target: string, credential: string | null): Promise<number> =>
       (await server.call(target, { ...junk, credential })).status;
     assert.equal(await statusFor(path, null), 401, routeName(route));
-    assert.equal(await statusFor(path, own.readOnlyKey), route.access === 'credential' ? 400 : 403, routeName(route));
+    assert.equal(
+      await statusFor(path, own.readOnlyKey),
+      ['credential', 'reader'].includes(route.access) ? 400 : 403,
+      routeName(route),
+    );
     const missing = path.replace('/acme', '/nothing');
     assert.equal(await statusFor(missing, ADMIN_KEY), missing === path ? 400 : 404, routeName(route));
   }
