@@ -19,7 +19,7 @@ import {
 import type { PlanContext } from './link.ts';
 import { getReferences, type Reference } from './references.ts';
 import { applyRowRules, getRuleColumns } from './row-rules.ts';
-import { type Scan, scan, scanGrantedTarget } from './scan.ts';
+import { hidesRows, type Scan, scan, scanGrantedTarget } from './scan.ts';
 import { MAX_DETAILS, makeUnknownNameFormatter } from './unknown-name.ts';
 
 export interface ImportPlan {
@@ -259,6 +259,33 @@ export const isOwnReference = ({ scan: { entity } }: ImportPlan, reference: Refe
 /** Returns whether rows may update existing records. */
 export const updatesRecords = ({ onConflict, ids }: Pick<ImportPlan, 'onConflict' | 'ids'>): boolean =>
   onConflict === 'update' && ids !== 'none';
+
+/** Returns the plan for rows that give these columns alone, and all of them. */
+export function narrowPlan(plan: ImportPlan, columns: readonly Field[]): ImportPlan {
+  return {
+    ...plan,
+    columns,
+    sparse: false,
+    ids: columns.some(({ role }) => role === 'id') ? plan.ids : 'none',
+    references: plan.references.filter(({ field }) => columns.includes(field)),
+  };
+}
+
+/**
+ * Returns whether each row is a record of its own, which PostgreSQL alone refuses or takes: then rows may be copied into the
+ * table itself, unless it is on a node of a cluster. A reference to a record of the same entity might lead to a row of the file, which has no id yet.
+ */
+export const isPlainInsert = (plan: ImportPlan): boolean =>
+  plan.columns.length > 0 &&
+  plan.ids === 'none' &&
+  plan.matchOn === undefined &&
+  !plan.sparse &&
+  !plan.hasRejects &&
+  !isGranted(plan.scan.entity) &&
+  plan.scan.entity.statementForms === undefined &&
+  plan.lookups.length === 0 &&
+  plan.columns.every(({ role }) => role === 'data' || role === 'reference') &&
+  plan.references.every((reference) => !hidesRows(reference.scan) && !isOwnReference(plan, reference));
 
 /** A header of the file, its field, and its position. */
 interface Header {

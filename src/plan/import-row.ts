@@ -17,6 +17,7 @@ import {
   type ImportCase,
   type ImportPlan,
   makeUnknownFieldFormatter,
+  narrowPlan,
   readOnlyReason,
 } from './import-plan.ts';
 import type { PlanContext } from './link.ts';
@@ -151,6 +152,30 @@ export function makeMemberDecoder(
     applyRules?.(values, provided);
     values.push(formatBits(provided));
     return values;
+  };
+}
+
+/** Rows that all give the same columns. */
+export interface DenseRows<T> {
+  /** Returns the plan with these columns alone. */
+  readonly narrow: (plan: ImportPlan) => ImportPlan;
+  /** Decodes a row; reports a mistake for one that gives other columns. */
+  readonly decode: RowDecoder<T>;
+}
+
+/** Returns the rows that give the same columns as the first one, or undefined if that has a mistake. */
+export function makeDenseRows<T>(decode: RowDecoder<T>, first: T): DenseRows<T> | undefined {
+  const bits = decode(first, 1, () => false)?.at(-1);
+  if (bits === undefined || bits === null) return undefined;
+  const isProvided = (_: unknown, index: number): boolean => bits[index] === '1';
+  return {
+    narrow: (plan) => narrowPlan(plan, plan.columns.filter(isProvided)),
+    decode(source, row, report) {
+      const values = decode(source, row, report);
+      if (values === undefined || values.at(-1) === bits) return values?.filter(isProvided);
+      report({ row, field: null, code: 'INVALID', message: 'gives other fields than the first row' });
+      return undefined;
+    },
   };
 }
 

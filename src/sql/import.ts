@@ -78,6 +78,11 @@ export function copyToStaging(): Fragment {
   return sql`copy ${STAGING} from stdin`;
 }
 
+/** Renders the COPY of the plan's columns into the table itself. */
+export function copyToTable({ scan, columns }: ImportPlan): Fragment {
+  return sql`copy ${renderTarget(scan)} (${join(columns.map(({ column }) => ident(column)))}) from stdin`;
+}
+
 /** Adds a column for the ids of the matching records, for a file that is matched by other fields. */
 export function addMatches(): Fragment {
   return sql`alter table ${STAGING} add column "id" int8`;

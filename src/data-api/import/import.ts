@@ -3,13 +3,15 @@
 import { badRequest, payloadTooLarge, validationFailed } from '../../errors.ts';
 import { runInSlices } from '../../http/body.ts';
 import { readUpload, type Upload } from '../../limits/upload.ts';
-import { checkImport, getImported, planCsvImport, planNdjsonImport } from '../../plan/import-plan.ts';
-import { makeCellDecoder, makeMemberDecoder, type RowDecoder } from '../../plan/import-row.ts';
+import { checkImport, getImported, isPlainInsert, planCsvImport, planNdjsonImport } from '../../plan/import-plan.ts';
+import { makeCellDecoder, makeDenseRows, makeMemberDecoder, type RowDecoder } from '../../plan/import-row.ts';
 import { type ImportRequest, parseImportRequest } from '../../request/import-request.ts';
 import type { Reply } from '../../response/reply.ts';
 import type { EntityContext } from '../context.ts';
 import { type ImportKey, importIdempotent } from '../idempotency.ts';
 import type { TransferDeps } from '../transfer.ts';
+import { findDirectWay } from './direct.ts';
+import { recordBody } from './recording.ts';
 import { makeCsvRejects, NDJSON_REJECTS } from './reject-file.ts';
 import { type CsvRow, ImportFault, type JsonLine, readCsv, readLines, type SourceLimits } from './rows.ts';
 import { runImport } from './run.ts';
@@ -58,17 +60,26 @@ async function importCsv(
   context: EntityContext,
   upload: KeyedUpload,
 ): Promise<Reply> {
-  const batches = readCsv(upload.chunks, getRowLimits(deps));
+  const recording = recordBody(upload.chunks, context.request.headers['content-length']);
+  const readRows = () => readCsv(recording?.read() ?? upload.chunks, getRowLimits(deps));
+  const batches = readRows();
   try {
     const [headers, first] = await readHeaders(batches);
     const planFor = (current: EntityContext) => planCsvImport(request, headers, getImported(current.entity), current);
     const csvPlan = planFor(context);
     const decodeCells = makeCellDecoder(csvPlan, request, getImported(context.entity), context);
+    const decode: RowDecoder<CsvRow> = ({ cells }, row, report) => decodeCells(cells, row, report);
+    const mayBeDirect = isPlainInsert(csvPlan.plan);
+    const readAgain = () => skipHeaders(readRows());
     return await runImport(
       {
         plan: csvPlan.plan,
         batches: chain(first, batches),
-        decode: ({ cells }, row, report) => decodeCells(cells, row, report),
+        direct: await findDirectWay(mayBeDirect ? recording : undefined, csvPlan.plan, readAgain, () => ({
+          narrow: (plan) => plan,
+          decode,
+        })),
+        decode,
         maxErrors: request.maxErrors,
         replan: (current) => planFor(current).plan,
         notes: csvPlan.notes,
@@ -92,9 +103,12 @@ async function importNdjson(
   context: EntityContext,
   upload: KeyedUpload,
 ): Promise<Reply> {
-  const batches = readLines(upload.chunks, getRowLimits(deps), (work) =>
-    runInSlices(work, context.request.slices, context.signal),
-  );
+  const recording = recordBody(upload.chunks, context.request.headers['content-length']);
+  const readRows = () =>
+    readLines(recording?.read() ?? upload.chunks, getRowLimits(deps), (work) =>
+      runInSlices(work, context.request.slices, context.signal),
+    );
+  const batches = readRows();
   const replan = (current: EntityContext) => planNdjsonImport(request, getImported(current.entity), current);
   const plan = replan(context);
   const decodeMembers = makeMemberDecoder(plan, request, getImported(context.entity), context);
@@ -103,11 +117,18 @@ async function importNdjson(
     report({ row, field: null, code: 'INVALID', message: line.fault });
     return undefined;
   };
+  const findRows = async () => {
+    const first = await readFirst(readRows());
+    return first && makeDenseRows(decode, first);
+  };
+  // The first row of another user is refused with its place.
+  const isOwn = plan.scan.filter.kind === 'unrestricted';
   try {
     return await runImport(
       {
         plan,
         batches,
+        direct: await findDirectWay(isOwn ? recording : undefined, plan, readRows, findRows),
         decode,
         maxErrors: request.maxErrors,
         replan,
@@ -151,6 +172,21 @@ async function readHeaders(
   }
   const message = 'The file is empty: its first line must name the fields';
   throw validationFailed([{ row: 0, field: null, code: 'REQUIRED', message }], message);
+}
+
+async function* skipHeaders(batches: AsyncGenerator<CsvRow[]>): AsyncGenerator<readonly CsvRow[]> {
+  const [, first] = await readHeaders(batches);
+  yield* chain(first, batches);
+}
+
+/** Reads the first row, or undefined if there is none that can be read. */
+async function readFirst<T>(batches: AsyncIterable<readonly T[]>): Promise<T | undefined> {
+  try {
+    for await (const [first] of batches) return first;
+  } catch (error) {
+    if (!(error instanceof ImportFault)) throw error;
+  }
+  return undefined;
 }
 
 async function* chain<T>(first: readonly T[], rest: AsyncIterable<readonly T[]>): AsyncGenerator<readonly T[]> {

@@ -55,11 +55,15 @@ function decodeOrReject<T>(source: T, row: number, width: number, decode: RowDec
   return [new Array(width).fill(null), formatReason(details)];
 }
 
-/** Creates the reader. `width`: staged texts of a row. `slices`: see RawRequest. */
+/**
+ * Creates the reader. `width`: staged texts of a row. `slices`: see RawRequest. `isStaged`: whether each line begins with the
+ * numbers of its row and its line.
+ */
 export function makeImportReader<T extends { readonly line: number }>(
   { batches, decode, maxErrors, rejects }: RowSource<T>,
   width: number,
   slices: TimeSlices,
+  isStaged = true,
 ): ImportReader {
   const details: Detail[] = [];
   const invalidRows: number[] = [];
@@ -75,7 +79,7 @@ export function makeImportReader<T extends { readonly line: number }>(
     }
   };
   const toCopyLine = (source: T): string => {
-    const place = [String(row), String(line)];
+    const place = isStaged ? [String(row), String(line)] : [];
     if (rejects !== undefined) {
       const [cells, reason] = decodeOrReject(source, row, width, decode);
       return formatCopyLine([...place, ...cells, rejects.formatSource(source), reason]);

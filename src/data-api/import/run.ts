@@ -31,6 +31,7 @@ import { toRecordError } from '../record-error.ts';
 import type { TransferDeps } from '../transfer.ts';
 import { type Checks, findLastingMistakes, match, rejectMistakes } from './checks.ts';
 import { confirmAccess, confirmPlan, type PlannedImport, type Replan } from './confirm.ts';
+import { copyDirectly, type DirectCopy, type DirectWay, makeDirectReader } from './direct.ts';
 import { passIds, reserveIds } from './ids.ts';
 import { type ImportReader, makeImportReader, type RowSource, toImportError } from './reader.ts';
 import { makeRejectFile, type RejectFile, type RejectFormat, streamRejects } from './reject-file.ts';
@@ -42,6 +43,8 @@ const DRY_RUN_ROLLBACK = new Error('a dry run is undone');
 
 export interface Import<T> extends RowSource<T> {
   readonly plan: ImportPlan;
+  /** The way into the table itself, if the whole file is there. */
+  readonly direct?: DirectWay<T> | undefined;
   /** Plans the same file with the current snapshot. */
   readonly replan: Replan;
   /** Sentences for `meta.notes`. */
@@ -60,14 +63,15 @@ export interface Import<T> extends RowSource<T> {
 
 /** Reads all batches and writes them; throws 400, 403 or 409 when nothing was imported. */
 export async function runImport<T extends { readonly line: number }>(
-  { plan, replan, notes, interrupt, isDryRun, key, release, ...source }: Import<T>,
+  { plan, replan, notes, interrupt, isDryRun, key, release, direct, ...source }: Import<T>,
   context: EntityContext,
   deps: TransferDeps,
 ): Promise<Reply> {
   const { config, databases, cache } = deps;
   const db = databases.forWorkspace(context.workspace);
   const width = plan.columns.length + plan.lookups.length + (plan.sparse ? 1 : 0);
-  const reader = makeImportReader(source, width, context.request.slices);
+  const { slices } = context.request;
+  const reader = makeImportReader({ ...source, batches: direct?.readAgain() ?? source.batches }, width, slices);
   const rejectFile = source.rejects && makeRejectFile(config.maxRejectBytes);
   const limits = {
     minRate: { bytesPerSecond: config.minExportBytesPerSecond, seconds: config.transferWindowSeconds },
@@ -85,9 +89,10 @@ export async function runImport<T extends { readonly line: number }>(
     await db.transaction(
       (session) =>
         runWhileConnected(db, session, context, async (own) => {
-          const counts = await importStaged(own, { context, plan }, replan, {
+          const counts = await importRows(own, { context, plan }, replan, {
             deps,
             reader,
+            direct: direct && { narrow: direct.narrow, reader: makeDirectReader(source.batches, direct, slices) },
             interrupt,
             key,
             maxErrors: source.maxErrors,
@@ -219,6 +224,28 @@ async function saveRejects(
 interface IncomingBody extends Pick<Import<unknown>, 'interrupt' | 'key' | 'maxErrors'> {
   readonly deps: TransferDeps;
   readonly reader: ImportReader;
+  /** Copies the same rows into the table itself. */
+  readonly direct: DirectCopy | undefined;
+}
+
+async function importRows(
+  session: Transaction,
+  initial: PlannedImport,
+  replan: Replan,
+  body: IncomingBody,
+): Promise<ImportCounts> {
+  await session.execute(importSettings(initial.plan.scan.entity).text);
+  const actor = describeActor(initial.context);
+  if (actor !== undefined) await session.query(setActor(actor));
+  const { direct } = body;
+  if (direct === undefined) return importStaged(session, initial, replan, body);
+  await body.key?.begin(session);
+  const plannedImport = await confirmPlan(session, initial, replan);
+  if (plannedImport.plan.isSummary) await session.execute(SILENCE.text);
+  const inserted = await copyDirectly(session, plannedImport.plan, direct);
+  // The staged rows of the same file tell which of them are wrong, and why.
+  if (inserted === undefined) return importStaged(session, plannedImport, replan, { ...body, key: undefined });
+  return confirmCounts(session, plannedImport, replan, body.deps, { inserted, updated: 0, skipped: 0 });
 }
 
 async function importStaged(
@@ -227,9 +254,6 @@ async function importStaged(
   replan: Replan,
   { deps, reader, interrupt, key, maxErrors }: IncomingBody,
 ): Promise<ImportCounts> {
-  await session.execute(importSettings(initial.plan.scan.entity).text);
-  const actor = describeActor(initial.context);
-  if (actor !== undefined) await session.query(setActor(actor));
   await session.execute(createStaging(initial.plan).text);
   try {
     await copyInto(session, copyToStaging().text, reader.lines(), interrupt);
@@ -254,13 +278,25 @@ async function importStaged(
   }
   if (plan.isSummary) await session.execute(SILENCE.text);
   const counts = await writeImport(deps, checks, reader.rows());
+  return confirmCounts(session, plannedImport, replan, deps, counts);
+}
+
+/** Stores the event of an import that keeps one alone, and confirms access and quotas for what it has written. */
+async function confirmCounts(
+  session: Transaction,
+  plannedImport: PlannedImport,
+  replan: Replan,
+  { quotas }: Pick<TransferDeps, 'quotas'>,
+  counts: ImportCounts,
+): Promise<ImportCounts> {
+  const { context, plan } = plannedImport;
   if (plan.isSummary && counts.inserted + counts.updated > 0) {
     const { inserted, updated, skipped } = counts;
     const members = { reason: 'imported', inserted, updated, skipped };
     await session.query(recordSummary(plan.scan.entity, JSON.stringify(members)));
   }
   await confirmAccess(session, plannedImport, replan);
-  await deps.quotas.confirm(context, counts.inserted);
+  await quotas.confirm(context, counts.inserted);
   return counts;
 }
 

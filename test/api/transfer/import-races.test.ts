@@ -105,7 +105,7 @@ describe('a transfer beside other work', () => {
     const schema = await freshWorkspace();
     const other = await otherTransaction(`insert into ${schema}.people (name, email) values ('X', 'x@example.com')`);
     const loading = load('people', 'name,email\nA,a@example.com\nB,x@example.com\n');
-    await until('the import waits for the other write', () => isActive('with inserted%', 'Lock'));
+    await until('the import waits for the other write', () => isActive('copy %', 'Lock'));
     await other.end('commit');
     const answer = await loading;
     assert.equal(answer.status, 409, answer.text);
@@ -117,7 +117,7 @@ describe('a transfer beside other work', () => {
     await workspace.create('teams', [{ name: 'Leaving' }]);
     const other = await otherTransaction(`delete from ${schema}.teams`);
     const loading = load('people', 'name,teamId\nA,\nB,1\n');
-    await until('the import waits for the delete', () => isActive('with inserted%', 'Lock'));
+    await until('the import waits for the delete', () => isActive('copy %', 'Lock'));
     await other.end('commit');
     const answer = await loading;
     assert.equal(answer.status, 400, answer.text);
