@@ -1,5 +1,5 @@
 // What a Citus cluster costs: this server on a cluster against this server on the same PostgreSQL without Citus, in turns.
-//   node bench/cluster.ts postgres://…/one postgres://…/other [--scale 0.1] [--rounds 3] [--seconds 2] [--workloads W1,W5]
+//   node bench/cluster.ts postgres://…/one postgres://…/other [--scale 0.1] [--rounds 3] [--seconds 2] [--only W1,W5]
 // Both databases are empty: the first one of a coordinator that has its workers, the other one of a PostgreSQL server of the
 // same version and settings, best one that serves a worker, without the extension.
 import { randomBytes } from 'node:crypto';
@@ -8,11 +8,12 @@ import { dataSetOf, findSchema, loadDataSet, restoreOrders, stopAutovacuum } fro
 import { findLoadGenerator } from './load.ts';
 import {
   assertSameAnswer,
+  countFailed,
   type MeasuredSide,
   measureWorkload,
-  median,
-  type Result,
+  medianOf,
   type Round,
+  ratioToFirst,
   renderTable,
 } from './measure.ts';
 import {
@@ -35,7 +36,7 @@ const { values: options, positionals } = parseArgs({
     rounds: { type: 'string', default: '3' },
     seconds: { type: 'string', default: '2' },
     connections: { type: 'string', default: '32' },
-    workloads: { type: 'string', default: 'W1,W2,W3b,W4,W5,W6,W9,W7' },
+    only: { type: 'string', default: 'W1,W2,W3b,W4,W5,W6,W9,W7' },
   },
 });
 const [cluster, plain] = positionals;
@@ -72,44 +73,43 @@ async function prepare(name: string, url: string): Promise<Prepared> {
   return { url, schema, server, side: { name, pid: server.pid, port: server.port, headers, prefix: dataPrefix } };
 }
 
-const of = (rounds: readonly Round[], side: 'limit' | 'ours', figure: keyof Result): number =>
-  median(rounds.map((round) => round[side][figure]));
-
 const without = await prepare('without Citus', plain);
 const within = await prepare('cluster', cluster);
 try {
   const generator = await findLoadGenerator(makeScratch());
   const rows: string[][] = [];
-  const asked = options.workloads.split(',');
+  const asked = options.only.split(',');
   for (const workload of workloadsOver(data).filter(({ name }) => asked.includes(name))) {
     const [first, second] = [within, without].map(({ side }) => prepareRequests(workload, side.prefix, data, 1)[0]);
     if (first === undefined || second === undefined) continue;
     await assertSameAnswer(workload, [without.side, within.side], [second, first]);
     const rounds = (connections: number): Promise<readonly Round[]> =>
-      measureWorkload(workload, without.side, within.side, {
-        rounds: Number(options.rounds),
-        seconds: Number(options.seconds),
-        connections,
-        generator,
-        data,
-        async restore() {
-          if (workload.method === 'GET') return;
-          for (const { url, schema } of [without, within])
-            await withClient(url, (client) => restoreOrders(client, schema, data, workload.name));
+      measureWorkload(
+        [without, within].map(({ side }) => ({ side, workload })),
+        {
+          rounds: Number(options.rounds),
+          seconds: Number(options.seconds),
+          connections,
+          generator,
+          data,
+          async restore() {
+            if (workload.method === 'GET') return;
+            for (const { url, schema } of [without, within])
+              await withClient(url, (client) => restoreOrders(client, schema, data, workload.name));
+          },
         },
-      });
+      );
     const many = await rounds(Number(options.connections));
     const one = await rounds(1);
-    const ratio = median(many.map(({ limit, ours }) => ours.perSecond / limit.perSecond));
-    const failed = [...many, ...one].reduce((sum, { limit, ours }) => sum + limit.failed + ours.failed, 0);
+    const ratio = ratioToFirst(many, 1, 'perSecond');
     rows.push([
       workload.name,
-      of(many, 'limit', 'perSecond').toFixed(0),
-      of(many, 'ours', 'perSecond').toFixed(0),
+      medianOf(many, 0, 'perSecond').toFixed(0),
+      medianOf(many, 1, 'perSecond').toFixed(0),
       ratio.toFixed(2),
-      `${of(one, 'limit', 'p50').toFixed(2)} ms`,
-      `${of(one, 'ours', 'p50').toFixed(2)} ms`,
-      String(failed),
+      `${medianOf(one, 0, 'p50').toFixed(2)} ms`,
+      `${medianOf(one, 1, 'p50').toFixed(2)} ms`,
+      String(countFailed([...many, ...one])),
     ]);
     progress(`${workload.name}: ${ratio.toFixed(2)}`);
   }

@@ -37,6 +37,12 @@ export function renderTable(
   return table.toString();
 }
 
+/** What a run has measured: as a table with remarks, and line by line for a result file. */
+export type Report = {
+  readonly text: string;
+  readonly lines: readonly ({ readonly name: string } & Readonly<Record<string, unknown>>)[];
+};
+
 type Side = {
   readonly name: string;
   readonly port: number;
@@ -97,11 +103,25 @@ function differing(workload: Workload, expected: unknown, actual: unknown): stri
 
 export type MeasuredSide = Side & { readonly pid: number; readonly prefix: string };
 
+/** A server and the requests that ask it for what a workload asks for. */
+export type Entrant = { readonly side: MeasuredSide; readonly workload: Workload };
+
 /** `processor`: microseconds of the server process's own processor time per request; NaN where they are not known. */
 export type Result = LoadResult & { readonly processor: number };
 
-/** `quiet`: nothing else used the processors when the round began. */
-export type Round = { readonly limit: Result; readonly ours: Result; readonly quiet: boolean };
+/** Results in the order of the entrants. `quiet`: nothing else used the processors when the round began. */
+export type Round = { readonly results: readonly Result[]; readonly quiet: boolean };
+
+/** The median of one figure of an entrant. */
+export const medianOf = (rounds: readonly Round[], entrant: number, figure: keyof Result): number =>
+  median(rounds.map(({ results }) => results[entrant]?.[figure] ?? Number.NaN));
+
+/** The median of the ratios of an entrant to the first one. */
+export const ratioToFirst = (rounds: readonly Round[], entrant: number, figure: keyof Result): number =>
+  median(rounds.map(({ results }) => (results[entrant]?.[figure] ?? 0) / (results[0]?.[figure] ?? 0)));
+
+export const countFailed = (rounds: readonly Round[]): number =>
+  rounds.flatMap(({ results }) => results).reduce((sum, { failed }) => sum + failed, 0);
 
 type RoundSettings = {
   readonly rounds: number;
@@ -111,16 +131,16 @@ type RoundSettings = {
   readonly data: DataSet;
   /** Runs after every load of one side. */
   readonly restore: () => Promise<void>;
+  /** True when other programs are to use the processors. */
+  readonly isBusy?: boolean;
 };
 
-/** One warm-up and then the rounds of a workload. The sides take turns in going first. */
+/** One warm-up and then the rounds of a workload. The entrants take turns in going first. */
 export async function measureWorkload(
-  workload: Workload,
-  limit: MeasuredSide,
-  ours: MeasuredSide,
+  entrants: readonly Entrant[],
   settings: RoundSettings,
 ): Promise<readonly Round[]> {
-  const apply = async (side: MeasuredSide, round: number): Promise<Result> => {
+  const apply = async ({ side, workload }: Entrant, round: number): Promise<Result> => {
     const before = readProcessorTime(side.pid) ?? Number.NaN;
     const result = await settings.generator.apply({
       port: side.port,
@@ -135,11 +155,13 @@ export async function measureWorkload(
   };
   const rounds: Round[] = [];
   for (let round = 0; round <= settings.rounds; round++) {
-    const quiet = await awaitQuiet();
-    const limitFirst = round % 2 === 0;
-    const first = await apply(limitFirst ? limit : ours, round);
-    const second = await apply(limitFirst ? ours : limit, round);
-    if (round > 0) rounds.push({ limit: limitFirst ? first : second, ours: limitFirst ? second : first, quiet });
+    const quiet = settings.isBusy !== true && (await awaitQuiet());
+    const results: Result[] = [];
+    for (let turn = 0; turn < entrants.length; turn++) {
+      const which = (turn + round) % entrants.length;
+      results[which] = await apply(entrants[which] as Entrant, round);
+    }
+    if (round > 0) rounds.push({ results, quiet });
   }
   return rounds;
 }

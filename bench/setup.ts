@@ -80,7 +80,7 @@ export function describeMachine(postgres: Postgres, ...more: readonly string[]):
 /** A database for one run, and the operator's key for servers on it. */
 export type Place = { readonly url: string; readonly adminKey: string; readonly postgres: Postgres };
 
-type PlaceOptions = { readonly databaseUrl?: string; readonly keep?: true; readonly cache?: string };
+export type PlaceOptions = { readonly databaseUrl?: string; readonly keep?: true; readonly cache?: string };
 
 export async function withPostgres<T>(
   { databaseUrl, cache = join(root, 'node_modules', '.cache', 'wda-bench') }: PlaceOptions,
@@ -96,33 +96,41 @@ export async function withPostgres<T>(
 }
 
 /** Runs `work` on a fresh copy of the golden database, which is dropped when it succeeds. */
-export async function withGolden(
+export async function withGolden<T>(
   postgres: Postgres,
   data: DataSet,
   { fresh, keep }: { readonly fresh?: true; readonly keep?: true },
-  work: (place: Place) => Promise<void>,
-): Promise<void> {
+  work: (place: Place) => Promise<T>,
+): Promise<T> {
   const adminKey = randomBytes(24).toString('hex');
   const url = await copyGolden(postgres, data, fresh ?? false, (empty) => loadGolden(empty, adminKey, data, progress));
-  await work({ url, adminKey, postgres });
+  const result = await work({ url, adminKey, postgres });
   if (!keep) await dropCopy(postgres);
+  return result;
 }
 
 /** Runs `work` on a database of this name, which is made if it is not there and dropped when it succeeds. */
-export function withDatabase(
+export function withDatabase<T>(
   name: string,
   options: PlaceOptions & { readonly fresh?: true },
-  work: (place: Place) => Promise<void>,
-): Promise<void> {
+  work: (place: Place) => Promise<T>,
+): Promise<T> {
   return withPostgres(options, async (postgres) => {
-    await withClient(postgres.urlOf(postgres.maintenanceDatabase), async (client) => {
-      if (options.fresh) await drop(client, name);
-      const { rows } = await client.query('select 1 from pg_database where datname = $1', [name]);
-      if (rows.length === 0) await client.query(`create database ${name}`);
-    });
-    await work({ url: postgres.urlOf(name), adminKey: randomBytes(24).toString('hex'), postgres });
+    const url = await ensureDatabase(postgres, name, options.fresh);
+    const result = await work({ url, adminKey: randomBytes(24).toString('hex'), postgres });
     if (!options.keep) await withClient(postgres.urlOf(postgres.maintenanceDatabase), (client) => drop(client, name));
+    return result;
   });
+}
+
+/** Makes a database if it is not there, or anew; returns its URL. */
+export async function ensureDatabase(postgres: Postgres, name: string, fresh = false): Promise<string> {
+  await withClient(postgres.urlOf(postgres.maintenanceDatabase), async (client) => {
+    if (fresh) await drop(client, name);
+    const { rows } = await client.query('select 1 from pg_database where datname = $1', [name]);
+    if (rows.length === 0) await client.query(`create database ${name}`);
+  });
+  return postgres.urlOf(name);
 }
 
 /** Runs `work` with a server, and stops it whatever happens. */
@@ -448,6 +456,12 @@ export function readMemory(pid: number): { readonly now: number; readonly peak: 
   const megabytes = (name: string) =>
     (Number(new RegExp(`^${name}:\\s+(\\d+) kB`, 'm').exec(status)?.[1]) * 1024) / 1e6;
   return { now: megabytes('VmRSS'), peak: megabytes('VmHWM') };
+}
+
+/** Memory in MB of a PostgreSQL process without its share of the buffers, which all have in common. Linux only. */
+export function readPrivateMemory(pid: number): number {
+  const status = readFileSync(`/proc/${pid}/status`, 'utf8');
+  return (Number(/^RssAnon:\s+(\d+) kB/m.exec(status)?.[1]) * 1024) / 1e6;
 }
 
 /** Processor time that a process has taken so far, in microseconds (kernel ticks of 10 ms). Linux only. */

@@ -82,7 +82,7 @@ function write(name: string, title: string, method: 'POST' | 'PUT', path: string
 }
 
 /** Numbers in [0, 1) from a 32-bit linear congruential generator (the constants of Numerical Recipes). */
-function makeRandom(seed: number): () => number {
+export function makeRandom(seed: number): () => number {
   let state = (seed * 2_654_435_761) >>> 0;
   return () => {
     state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;

@@ -6,7 +6,7 @@ import type { Client } from 'pg';
 import { from as copyFrom } from 'pg-copy-streams';
 import { type DataSet, restoreOrders } from './dataset.ts';
 import type { LoadGenerator } from './load.ts';
-import { assertSameAnswer, median, renderTable, type Sides, takeTurns } from './measure.ts';
+import { assertSameAnswer, median, type Report, renderTable, type Sides, takeTurns } from './measure.ts';
 import { call, dataPrefix, migrate, plural, progress, type RunningServer } from './setup.ts';
 import {
   aggregateWorkloads,
@@ -69,8 +69,7 @@ const WARM = 1500;
 /** Items of the order of a batch: 10 operations. */
 const LINES = 9;
 
-/** A table in Markdown. */
-export async function measureWrites(options: WritesOptions): Promise<string> {
+export async function measureWrites(options: WritesOptions): Promise<Report> {
   const { client, schema, data } = options;
   const restore = async () => {
     await client.query(`delete from "${schema}"."orderItems" where id > $1`, [data.orderItems]);
@@ -87,7 +86,7 @@ export async function measureWrites(options: WritesOptions): Promise<string> {
   rows.push(...(await measureKeys(options, restore)));
   rows.push(...(await measureImports(options, restore)));
   rows.push(...(await measureSearches(options)));
-  return renderTable(
+  const text = renderTable(
     ['Work', 'ours', 'by hand', 'times as fast', 'goal', 'met'],
     rows.map(({ work, ours, byHand, ratio, goal, met }) => [
       ...[work, ours, byHand, ratio.toFixed(2), goal],
@@ -95,6 +94,7 @@ export async function measureWrites(options: WritesOptions): Promise<string> {
     ]),
     { left: [0, 5] },
   );
+  return { text, lines: rows.map(({ work, ...figures }) => ({ name: work, ...figures })) };
 }
 
 function comparisonsOf({ ours, limit, key, data }: WritesOptions): readonly Comparison[] {
