@@ -17,7 +17,9 @@ const WIDEST = 900;
 /** Returns the visible columns in order: pinned ones first, each group in the order of `visible`. */
 export function orderColumns({ visible, pinned }: ColumnLayout, all: readonly string[]): readonly string[] {
   const existing = new Set(all);
-  const names = visible === undefined ? all : visible.filter((name) => existing.has(name));
+  const matches = visible?.filter((name) => existing.has(name)) ?? [];
+  // A saved view may name columns alone that are gone.
+  const names = matches.length === 0 ? all : matches;
   const pinnedNames = new Set(pinned);
   return [...names.filter((name) => pinnedNames.has(name)), ...names.filter((name) => !pinnedNames.has(name))];
 }

@@ -20,6 +20,7 @@ import { ScreenFrame } from '../../shell/screen-frame.tsx';
 import { useScreenShortcuts } from '../../shell/shortcuts.tsx';
 import { useTimeZone } from '../../shell/time-zone.tsx';
 import { UnsavedChangesGuard } from '../../shell/unsaved-changes.tsx';
+import { ViewsBar } from '../../views/views-bar.tsx';
 import { useCells } from './cells.tsx';
 import { Conflicts } from './conflicts.tsx';
 import { type Question, QuestionDialog } from './dialogs.tsx';
@@ -127,6 +128,7 @@ export function RecordsView(props: RecordsViewProps) {
           />
         }
       >
+        <ViewsBar entityRef={entityRef} layout={state.layout} columnNames={plan.names} />
         <FilterBar
           chips={query.chips}
           refused={list.refused}

@@ -34,8 +34,7 @@ export function useRecords({ org, ws, schema, entity }: RecordsViewProps) {
   }, [search, entity]);
   const mayWrite = useMayWrite();
 
-  const setFields = useCallback((fields: string | undefined) => change({ fields }), [change]);
-  const [layout, setLayout] = useLayout(entityRef, getAll(search, 'fields')[0], setFields);
+  const [layout, setLayout] = useLayout(entityRef, search, change);
   const plan = useMemo(() => createColumnPlan(schema, entity, query.expand), [schema, entity, query.expand]);
   const names = useMemo(() => orderColumns(layout, plan.names), [layout, plan]);
   const page = Number(getAll(search, 'page')[0] ?? 0);
