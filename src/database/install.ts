@@ -5,6 +5,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import type pg from 'pg';
 import { TEXT_COLLATION } from '../model/field-types.ts';
 import { ident, sql, toQuery } from '../sql/fragment.ts';
+import { internalFunction } from '../sql/internal-names.ts';
 import { makeConnect } from './connect.ts';
 import type { Route } from './connection-url.ts';
 import { InstallError } from './errors.ts';
@@ -68,7 +69,7 @@ export async function runFiles(
   const names = new Set(recordedFiles.map(({ name }) => name));
   const missingFiles = INSTALL_FILES[folder].filter(({ name }) => !names.has(name));
   for (const { name, statements } of missingFiles) {
-    const texts = statements.map((statement) => ({ text: statement.replaceAll('{schema}', () => ident(schema).text) }));
+    const texts = statements.map((statement) => ({ text: fillIn(statement, schema) }));
     await execute(session, texts);
     await session.query(
       toQuery(sql`insert into wda.installed (schema, folder, name) values (${schema}, ${folder}, ${name})`),
@@ -76,6 +77,15 @@ export async function runFiles(
   }
   return missingFiles.map(({ name }) => name);
 }
+
+// Where a function is created, called, or named for its oid.
+const FUNCTION = /\{schema\}\."\$(\w+)"(?=\(|'::regproc)/g;
+
+/** Names the schema and its functions in a statement of a file. */
+const fillIn = (statement: string, schema: string): string =>
+  statement
+    .replaceAll(FUNCTION, (_, name: string) => internalFunction(schema, name).text)
+    .replaceAll('{schema}', () => ident(schema).text);
 
 /** Returns whether some file of the folder has run in the schema. */
 export async function hasFiles(

@@ -143,7 +143,7 @@ export const MODULES: Readonly<Record<string, Module>> = {
       'pooler-check.ts',
       'transaction.ts',
     ],
-    imports: ['type metric.ts', 'model', 'sql/fragment.ts', 'tracing.ts'],
+    imports: ['type metric.ts', 'model', 'sql/fragment.ts', 'sql/internal-names.ts', 'tracing.ts'],
   },
   jobs: {
     purpose: 'background work at intervals, in each process or in one of the installation',

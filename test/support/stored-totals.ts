@@ -1,5 +1,6 @@
 // The kept total of a table where it is: in the schema of its workspace, or on the node of the cluster that holds it.
 import pg from 'pg';
+import { type TOTAL_OBJECTS, totalRef } from '../../src/sql/internal-names.ts';
 import type { TotalTable } from '../../src/workspace-schema/count.ts';
 import { isCluster } from './citus.ts';
 import type { TestDatabase } from './database.ts';
@@ -10,7 +11,7 @@ export interface KeptTotal {
   readonly query: TestDatabase['query'];
   /** As SQL has them there: the table, and what keeps its total by the name without `$`. */
   readonly table: string;
-  readonly named: (name: string) => string;
+  readonly named: (name: (typeof TOTAL_OBJECTS)[number]) => string;
   /** As whoever counts it there knows it. */
   readonly counted: TotalTable;
   /** Null while none is kept. */
@@ -26,8 +27,8 @@ export async function keptTotal(database: TestDatabase, schema: string, table: s
   client.on('error', () => undefined);
   await client.connect();
   const query: KeptTotal['query'] = async (text, values = []) => (await client.query(text, values)).rows;
-  const named = (name: string): string =>
-    `"${schema}"."$${name}${place.total === undefined ? '' : `_${place.total.shard}`}"`;
+  const named = (name: (typeof TOTAL_OBJECTS)[number]): string =>
+    totalRef({ schema, ...(place.total === undefined ? {} : { total: place.total }) }, name).text;
   const own = `"${schema}"."${place.name}"`;
   return {
     url: place.url,

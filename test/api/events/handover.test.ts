@@ -203,7 +203,7 @@ test('a transaction that commits after the list and has its place before changes
 test('changes that were committed after others began to give positions are in the answer', async () => {
   const { meta } = await get('folders/_changes');
   await shop.create('folders', [{ name: 'a' }, { name: 'b' }, { name: 'c' }]);
-  await server.database.query(`select ${schema}."$number_changes"(2)`);
+  await server.database.query(`select ${schema}."$number_changes_ws1"(2)`);
   await shop.create('folders', [{ name: 'd' }]);
   const { data } = await get(`folders/_changes?after=${meta.cursor}`);
   assert.deepEqual(

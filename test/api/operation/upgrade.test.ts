@@ -49,7 +49,7 @@ after(async () => {
 async function filesOf(slug: string): Promise<{ readonly names: string[]; readonly hasLater: boolean }> {
   const [row] = await database.query(
     `select array(select name from wda.installed i where i.schema = w.database_schema order by name) as names,
-       to_regproc(format('%I."$later"', w.database_schema)) is not null as "hasLater"
+       to_regproc(format('%I."$later_%s"', w.database_schema, split_part(w.database_schema, '_', 1))) is not null as "hasLater"
      from wda.workspace w where slug = $1`,
     [slug],
   );
@@ -92,6 +92,12 @@ test('one whose schema document the newer version plans or changes first gets it
     assert.ok(status < 300, text);
     assert.deepEqual(await filesOf(slug), ALL);
   }
+});
+
+test('no two workspaces have a function of one name, among which PostgreSQL would have to look', async () => {
+  const shared = await database.query(`select proname from pg_proc
+    where pronamespace in (select database_schema::regnamespace from wda.workspace) group by proname having count(*) > 1`);
+  assert.deepEqual(shared, []);
 });
 
 test('a server of this version goes on beside the newer one', async () => {

@@ -44,7 +44,7 @@ test('a dump of its schema, restored elsewhere, lacks nothing', { skip }, async 
   await query(`insert into ws1_shop.things (size) select n from generate_series(1, ${RECORDS}) n`);
   await until('the total is kept', async () => {
     await shop.call('things?size=1');
-    const [row] = await query(`select ws1_shop."$total_of"('ws1_shop.things'::regclass) is not null as kept`);
+    const [row] = await query(`select ws1_shop."$total_of_ws1"('ws1_shop.things'::regclass) is not null as kept`);
     return row?.kept === true;
   });
   const headers = { 'idempotency-key': 'once' };
@@ -71,11 +71,11 @@ test('a dump of its schema, restored elsewhere, lacks nothing', { skip }, async 
   await client.query('delete from ws1_shop.things where id <= 10');
   assert.equal(await number(added), 20);
   // What was kept there is no total here, as tables have other numbers.
-  await client.query('select * from ws1_shop."$fold_totals"(true)');
+  await client.query('select * from ws1_shop."$fold_totals_ws1"(true)');
   assert.equal(await number(`(select count(*) from ws1_shop."$total" where slot < 0)`), 0);
-  assert.equal(await number(`ws1_shop."$as_integer"('17')`), 17);
+  assert.equal(await number(`ws1_shop."$as_integer_ws1"('17')`), 17);
   assert.equal(
-    await number(`ws1_shop."$reached_id"(pg_get_serial_sequence('ws1_shop.things', 'id')::regclass, 99999)`),
+    await number(`ws1_shop."$reached_id_ws1"(pg_get_serial_sequence('ws1_shop.things', 'id')::regclass, 99999)`),
     99999,
   );
 });

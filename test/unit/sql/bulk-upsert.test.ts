@@ -57,7 +57,7 @@ test('records are written in the order of their keys, and those that are there t
   select "s"."$id", "s"."name", "s"."email" from "s" order by ${KEY}, "s"."$row" on conflict ("email") do update set "name" = excluded."name", "updatedAt" = excluded."updatedAt" `,
   );
   assert.match(text, /returning "r"\.\*, \("r"\.xmax = 0\) as "\$created"\)/);
-  assert.match(text, /having "ws7_shop"\."\$is_whole"\(count\(\*\), cardinality\(\$3::text\[\]\)::int8\)$/);
+  assert.match(text, /having "ws7_shop"\."\$is_whole_ws7"\(count\(\*\), cardinality\(\$3::text\[\]\)::int8\)$/);
   assert.ok(
     text.includes(
       `union all select "s"."$row", "w".* from "s" join "w" on "w"."email" = ${KEY} where not "w"."$created"`,

@@ -37,7 +37,7 @@ const WORDS = new Set(
 
 /** Names of the schema, and what our statements call things themselves. */
 const NAMES = new Set<string>(
-  `ws7_shop id createdAt updatedAt page $ $key $keys $sort0 $sort1 $sort2 $sort3 $sort4 $sort5 $sort6 $sort7 $sort8 $sort9 $row $at $seen $size $sum $total $goes_on $bounded_text w
+  `ws7_shop id createdAt updatedAt page $ $key $keys $sort0 $sort1 $sort2 $sort3 $sort4 $sort5 $sort6 $sort7 $sort8 $sort9 $row $at $seen $size $sum $total $goes_on_ws7 $bounded_text_ws7 w
   und-x-icu tr-x-icu`.split(/\s+/),
 );
 for (const [name, entity] of Object.entries(SHOP_DOCUMENT.entities)) {

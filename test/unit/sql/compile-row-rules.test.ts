@@ -23,7 +23,7 @@ const plain = (text: string): string => text.replace(/"([a-z]\d+)"/g, '$1');
 
 // A decimal without a scale may be long, so the text is held against the limit.
 const RECORD =
-  '(select case when octet_length(q.t) <= 1000 then q.t else "ws7_shop"."$bounded_text"(q.t, 1000) end from (select (select row_to_json("$") from (select r0."id", r0."status", r0."total", case when r0."placedAt"::timestamptz(0) = r0."placedAt" then replace(replace(r0."placedAt"::text, \' \', \'T\'), \'+00\', \'Z\') else to_char(r0."placedAt", \'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"\') end as "placedAt", r0."customerId") "$")::text as t offset 0) q) as data, r0.xmin::text as version, r0."id"::text as id';
+  '(select case when octet_length(q.t) <= 1000 then q.t else "ws7_shop"."$bounded_text_ws7"(q.t, 1000) end from (select (select row_to_json("$") from (select r0."id", r0."status", r0."total", case when r0."placedAt"::timestamptz(0) = r0."placedAt" then replace(replace(r0."placedAt"::text, \' \', \'T\'), \'+00\', \'Z\') else to_char(r0."placedAt", \'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"\') end as "placedAt", r0."customerId") "$")::text as t offset 0) q) as data, r0.xmin::text as version, r0."id"::text as id';
 
 /** Of an insert, whose version comes by name, and the rest of its statement. */
 const GIVEN = 'r0."id", r0."status", r0."total", r0."placedAt", r0."customerId", r0.xmin as "$version"';

@@ -11,7 +11,7 @@ import { OPTIONS } from './statements.ts';
 const SHOP = makeShop();
 /** Entities of the shop with a text without a limit: what is answered is guarded. */
 const answer = (columns: string) =>
-  `(select case when octet_length(q.t) <= 1000 then q.t else "ws7_shop"."$bounded_text"(q.t, 1000) end from (select (select row_to_json("$") from (select ${columns}) "$")::text as t offset 0) q) as data, "r0".xmin::text as version, "r0"."id"::text as id`;
+  `(select case when octet_length(q.t) <= 1000 then q.t else "ws7_shop"."$bounded_text_ws7"(q.t, 1000) end from (select (select row_to_json("$") from (select ${columns}) "$")::text as t offset 0) q) as data, "r0".xmin::text as version, "r0"."id"::text as id`;
 const TAG = answer('"r0"."id", "r0"."name"');
 
 function valuesOf(entity: string, body: object, id?: string) {

@@ -14,9 +14,9 @@ import { createTestDatabase, type TestDatabase } from '../../support/database.ts
 const THINGS = { schema: 'ws1_shop', name: 'things' };
 
 const OWN = [
-  'create trigger "$total_insert" after insert on "ws1_shop"."things" referencing new table as added for each statement execute function "ws1_shop"."$count_records"()',
-  'create trigger "$total_delete" after delete on "ws1_shop"."things" referencing old table as removed for each statement execute function "ws1_shop"."$count_records"()',
-  'create trigger "$total_truncate" after truncate on "ws1_shop"."things" for each statement execute function "ws1_shop"."$count_records"()',
+  'create trigger "$total_insert" after insert on "ws1_shop"."things" referencing new table as added for each statement execute function "ws1_shop"."$count_records_ws1"()',
+  'create trigger "$total_delete" after delete on "ws1_shop"."things" referencing old table as removed for each statement execute function "ws1_shop"."$count_records_ws1"()',
+  'create trigger "$total_truncate" after truncate on "ws1_shop"."things" for each statement execute function "ws1_shop"."$count_records_ws1"()',
 ];
 const always = (name: string): string => `alter table "ws1_shop"."things" enable always trigger "${name}"`;
 
@@ -26,7 +26,7 @@ before(async () => {
   await database.query('create schema ws1_shop');
   await database.query('create table ws1_shop.things (id bigint primary key)');
   await database.query(
-    'create function ws1_shop."$count_records"() returns trigger language plpgsql as $$ begin return null; end $$',
+    'create function ws1_shop."$count_records_ws1"() returns trigger language plpgsql as $$ begin return null; end $$',
   );
   // Somebody's own, which is nobody else's business.
   await database.query(
