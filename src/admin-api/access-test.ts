@@ -20,7 +20,7 @@ import { type AccessTrial, describeDeclarations, type EntityTrial, tryAccess } f
 import type { Workspace } from '../model/workspace.ts';
 import { PREFIX } from '../request/record-path.ts';
 import { errorReply } from '../response/error-body.ts';
-import { JSON_TYPE, type Reply } from '../response/reply.ts';
+import { JSON_TYPE, type Reply, readBodyText } from '../response/reply.ts';
 import { parseSchemaDocument } from '../schema/document.ts';
 import { getRowRules } from '../schema/entities.ts';
 import { DocumentShape, GrantsShape, MAX_ENTITIES, RowRulesShape, type SchemaDocument } from '../schema/format.ts';
@@ -213,6 +213,8 @@ async function bodyText({ body }: Reply, maxBytes: number): Promise<string> {
       return 'null';
     case 'text':
       return body.contentType === JSON_TYPE ? body.text : JSON.stringify(body.text);
+    case 'long':
+      return readBodyText(body);
     case 'bytes':
       return Buffer.from(body.bytes).toString();
     case 'stream':

@@ -17,7 +17,7 @@ import {
 } from '../request/batch.ts';
 import { type Call, type CallParts, makeCall } from '../request/call.ts';
 import { isRecord } from '../request/members.ts';
-import { jsonText, type Reply } from '../response/reply.ts';
+import { jsonText, type Reply, readBodyText } from '../response/reply.ts';
 import type { StoredResponse } from '../workspace-schema/idempotency-keys.ts';
 import type { RequestContext } from './context.ts';
 import { replayTooLarge } from './errors.ts';
@@ -173,7 +173,7 @@ function makeRunOperation({ deps, context, getUsedFields }: Run): RunOperation {
       const call = buildCall(one, records);
       const { status, body } = await deps.execute(context, call, executor);
       if (body.kind === 'stream') throw new TypeError('an operation of a batch answers with text');
-      const responseText = body.kind === 'text' ? body.text : '';
+      const responseText = readBodyText(body);
       bytes += Buffer.byteLength(responseText);
       if (bytes > maxBytes) throw responseTooLarge(maxBytes);
       const fields = getUsedFields(index);

@@ -4,7 +4,7 @@ import { admit } from '../plan/plan.ts';
 import { type Call, makeCall } from '../request/call.ts';
 import { OPERATIONS } from '../request/operations.ts';
 import { bulkWriteEnvelope } from '../response/envelope.ts';
-import { jsonText, noContent, type Reply } from '../response/reply.ts';
+import { jsonText, noContent, type Reply, readBodyText } from '../response/reply.ts';
 import type { StoredResponse } from '../workspace-schema/idempotency-keys.ts';
 import type { RequestContext, StatementKey } from './context.ts';
 import { replayTooLarge } from './errors.ts';
@@ -223,6 +223,5 @@ async function executeRead(
 ): Promise<{ readonly text: string; readonly etag: string | undefined }> {
   const call = makeCall('GET', entity, segment, { query, conditions: {}, body: () => Promise.resolve(undefined) });
   const reply = await deps.execute(context, call, deps.databases.forWorkspace(context.workspace));
-  if (reply.body.kind !== 'text') throw new TypeError('a read answers with text');
-  return { text: reply.body.text, etag: reply.headers.ETag };
+  return { text: readBodyText(reply.body), etag: reply.headers.ETag };
 }

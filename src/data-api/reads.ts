@@ -2,8 +2,9 @@
 import { hash } from 'node:crypto';
 import type { Config } from '../config.ts';
 import { isStaleSnapshot } from '../database/errors.ts';
-import type { PoolName } from '../database/pool.ts';
+import type { LongColumn, PoolName } from '../database/pool.ts';
 import { recordNotFound, responseTooLarge } from '../errors.ts';
+import type { Text } from '../model/long-text.ts';
 import { planHandOver } from '../plan/handover.ts';
 import { planList, planRead } from '../plan/plan.ts';
 import type { PageRow, RecordRow } from '../plan/result.ts';
@@ -12,7 +13,7 @@ import { parseParameters } from '../request/query-string.ts';
 import { type ListRequest, parseListRequest, parseQueryBody, parseReadRequest } from '../request/record-request.ts';
 import { type Representation, readReply } from '../response/entity-tag.ts';
 import { listEnvelope } from '../response/envelope.ts';
-import { jsonText, type Reply } from '../response/reply.ts';
+import { jsonParts, type Reply } from '../response/reply.ts';
 import {
   bindQuery,
   type Compiled,
@@ -62,7 +63,7 @@ export async function read(deps: ReadDeps, context: EntityContext): Promise<Repl
   const id = parseId(context.call.id);
   const { statement } = deps.prepared.read(context, () => prepareRead(deps, context));
   if (id === undefined) throw recordNotFound();
-  const [row] = await runRead(context, statement, { id, principal: context.principal });
+  const row = await runLongRead(context, statement, { id, principal: context.principal });
   const representation = toRepresentation(row, statement) ?? (await readBounded(deps, context, statement, id));
   return readReply(representation, context.call.conditions);
 }
@@ -99,18 +100,18 @@ async function runList(deps: ReadDeps, prepared: PreparedList, context: EntityCo
   const { data } = page;
   if (data === null) throw responseTooLarge(config.maxResponseBytes);
   if (page.isCounted && Number(page.total) >= MIN_STORED_TOTAL) totals.maintain(context.entity);
-  return jsonText(200, listEnvelope({ ...page, data }, plan, estimated?.[0], changes));
+  return jsonParts(200, listEnvelope({ ...page, data }, plan, estimated?.[0], changes));
 }
 
 interface Page {
-  readonly page: PageRow;
+  readonly page: WithText<PageRow>;
   readonly moment: PageRow['moment'];
   /** Cursor of the feed that continues it. */
   readonly changes?: string;
 }
 
 async function readPage(context: EntityContext, statement: PreparedList['statement']): Promise<Page> {
-  const [page] = await runRead(context, statement, { principal: context.principal });
+  const page = await runLongRead(context, statement, { principal: context.principal });
   if (page === undefined) throw new TypeError('a page is always one row');
   return { page, moment: page.moment };
 }
@@ -119,7 +120,10 @@ async function readPage(context: EntityContext, statement: PreparedList['stateme
  * Returns the record of the row, or undefined if it may be too large. 404 when it is absent or hidden from the
  * principal.
  */
-function toRepresentation(row: RecordRow | undefined, statement: Compiled<RecordRow>): Representation | undefined {
+function toRepresentation(
+  row: WithText<RecordRow> | undefined,
+  statement: Compiled<RecordRow>,
+): Representation | undefined {
   if (row === undefined) throw recordNotFound();
   const { data, version } = row;
   return data === null ? undefined : { data, version, tag: buildEntityTag(statement, version, data) };
@@ -135,16 +139,30 @@ async function readBounded(
   const isFlat = statement.tag !== undefined || statement.isFlat === true;
   const bounded = isFlat ? toBoundedStatement(statement) : undefined;
   if (bounded === undefined) throw responseTooLarge(config.maxResponseBytes);
-  const [row] = await runRead(context, bounded, { id, principal: context.principal });
+  const row = await runLongRead(context, bounded, { id, principal: context.principal });
   const representation = toRepresentation(row, bounded);
   if (representation === undefined) throw responseTooLarge(config.maxResponseBytes);
   return representation;
 }
 
 /** Builds the entity tag of a record: its version, and a hash or tag that tells two representations of it apart. */
-export function buildEntityTag({ tag }: Pick<Statement, 'tag'>, version: string, data: string): string {
+export function buildEntityTag({ tag }: Pick<Statement, 'tag'>, version: string, data: Text): string {
   // A record with related records is identified by its text.
-  return `${version}.${tag ?? hash('sha1', data, 'base64url')}`;
+  return `${version}.${tag ?? hash('sha1', typeof data === 'string' ? data : data.bytes, 'base64url')}`;
+}
+
+/** A row whose text may be bytes. */
+type WithText<Result> = Omit<Result, 'data'> & { readonly data: Text | null };
+
+/** Runs a statement that reads one row, whose text stays bytes where it is long. */
+async function runLongRead<Result extends { readonly data: string | null }>(
+  context: EntityContext,
+  statement: Compiled<Result>,
+  inputs: Inputs,
+): Promise<WithText<Result> | undefined> {
+  const longColumn: LongColumn = { text: undefined };
+  const [row] = await runRead(context, statement, inputs, 'read', longColumn);
+  return row === undefined || longColumn.text === undefined ? row : { ...row, data: longColumn.text };
 }
 
 /**
@@ -156,13 +174,13 @@ export async function runRead<Result>(
   statement: Compiled<Result>,
   inputs: Inputs,
   pool: PoolName = 'read',
+  longColumn?: LongColumn,
 ): Promise<Result[]> {
   try {
-    const rows = await context.executor.run(
-      bindQuery(statement, inputs),
-      pool,
-      buildStatementOptions(context, statement.expected),
-    );
+    const rows = await context.executor.run(bindQuery(statement, inputs), pool, {
+      ...buildStatementOptions(context, statement.expected),
+      longColumn,
+    });
     return rows.map(statement.read);
   } catch (error) {
     if (isStaleSnapshot(error)) throw error;

@@ -6,16 +6,13 @@ import type { Socket } from 'node:net';
 import pg from 'pg';
 import type { Query } from '../sql/fragment.ts';
 import { type DatabaseHost, type Route, resolveAddress } from './connection-url.ts';
-import { getSqlState, InvalidSession, MessageTooLong } from './errors.ts';
+import { getSqlState, InvalidSession } from './errors.ts';
+import { type MessageLimits, readMessages } from './messages.ts';
 
 /** Limits of a connection. */
-export interface ConnectionLimits extends TimeLimits {
+export interface ConnectionLimits extends TimeLimits, MessageLimits {
   /** True when several statements may be under way at once. */
   readonly pipeline?: boolean;
-  /** Longest message of an answer, in bytes; by default as long as JavaScript can hold. */
-  readonly maxMessageBytes?: number;
-  /** Reserves memory for a long message while it arrives; undefined when there is none, which ends the connection. */
-  readonly reserveMessage?: ReserveMessage | undefined;
 }
 
 export interface OpenedConnection {
@@ -61,8 +58,7 @@ export function makeConnect({ pooler = 'none', ...connection }: Route): Connect 
     failUnreplicated(client);
     try {
       await client.connect();
-      const { stream } = (client as unknown as { connection: { stream: Socket } }).connection;
-      limitMessageLength(stream, limits.maxMessageBytes ?? MAX_MESSAGE_BYTES, limits.reserveMessage);
+      readMessages(client as unknown as Parameters<typeof readMessages>[0], limits);
       const opening = pooler === 'transaction' ? buildOpening(limits) : undefined;
       if (pooler === 'session') await client.query(buildSessionSettings(limits) as pg.QueryConfig);
       if (opening !== undefined) await client.query(`begin; ${opening.text}`);
@@ -265,71 +261,6 @@ export function buildOpening(limits: TimeLimits): Opening {
     },
     text: settings.map(([name, value]) => `set local ${name} = '${value}'`).join('; '),
   };
-}
-
-// A bound on the length of one message from PostgreSQL. The driver holds a message whole and makes a string of each of its
-// columns: beyond half a gigabyte it throws an error that cannot be caught, and before that it fills the memory.
-
-/** Longest message in bytes. A string of JavaScript can hold 512 MiB. */
-export const MAX_MESSAGE_BYTES = 268_435_456;
-
-const HEADER = 5;
-
-/** Reserves memory for a message; returns the function that releases it, or undefined if there is none. */
-export type ReserveMessage = (bytes: number) => (() => void) | undefined;
-
-// Shorter messages are not counted: several hundred of them fit into what is left.
-const LONG_MESSAGE_BYTES = 1_048_576;
-
-/**
- * Ends the connection when a message longer than `limit` bytes starts. Reads the lengths alone (PostgreSQL documentation,
- * "Message Formats": a type, then a length that counts itself), a dozen instructions a message.
- */
-export function limitMessageLength(stream: Socket, limit: number, reserve?: ReserveMessage): void {
-  /** Bytes of the current message that have not arrived yet. */
-  let remainingBytes = 0;
-  const header = Buffer.alloc(HEADER);
-  let headerBytes = 0;
-  let release: (() => void) | undefined;
-  stream.once('close', () => release?.());
-  stream.prependListener('data', (chunk: Buffer) => {
-    let offset = 0;
-    while (offset < chunk.length) {
-      if (remainingBytes > 0) {
-        const part = Math.min(remainingBytes, chunk.length - offset);
-        remainingBytes -= part;
-        offset += part;
-        if (remainingBytes === 0 && release !== undefined) {
-          // The driver reads the message after this listener.
-          setImmediate(release);
-          release = undefined;
-        }
-        continue;
-      }
-      let length: number;
-      if (headerBytes === 0 && chunk.length - offset >= HEADER) {
-        length = chunk.readUInt32BE(offset + 1);
-        offset += HEADER;
-      } else {
-        header[headerBytes++] = chunk[offset++] as number;
-        if (headerBytes < HEADER) continue;
-        length = header.readUInt32BE(1);
-        headerBytes = 0;
-      }
-      if (length > limit) {
-        stream.destroy(new MessageTooLong(length, limit));
-        return;
-      }
-      if (length > LONG_MESSAGE_BYTES && reserve !== undefined) {
-        release = reserve(length);
-        if (release === undefined) {
-          stream.destroy(new MessageTooLong(length, undefined));
-          return;
-        }
-      }
-      remainingBytes = length - 4;
-    }
-  });
 }
 
 // Ends connections whose peer has vanished (a host that lost power, a network that drops packets): TCP would wait for minutes.

@@ -6,14 +6,7 @@ import { queryTimeout } from '../errors.ts';
 import type { Query } from '../sql/fragment.ts';
 import { STATEMENTS, traceStatement } from '../tracing.ts';
 import { type CircuitBreaker, makeCircuitBreaker } from './circuit-breaker.ts';
-import {
-  type ConnectionLimits,
-  destroy,
-  type OpenedConnection,
-  type ReserveMessage,
-  STUCK,
-  waitUntilReady,
-} from './connect.ts';
+import { type ConnectionLimits, destroy, type OpenedConnection, STUCK, waitUntilReady } from './connect.ts';
 import { resolveAddress } from './connection-url.ts';
 import {
   answerMemoryFull,
@@ -27,6 +20,7 @@ import {
   toOutcomeUnknownError,
 } from './errors.ts';
 import { type Executor, isInForce, type PoolName, type Row, type StatementOptions } from './executor.ts';
+import type { ReserveMessage } from './messages.ts';
 import { makePipelinedPool, type PendingStatement, type PipelinedPool } from './pipelined-pool.ts';
 import {
   isMemoryFull,
@@ -325,14 +319,15 @@ async function runAlone(
   const query = isPrepared ? { text, values, name } : { text, values };
   // A read ends when its caller leaves; a write that was started is finished.
   const signal = pool === 'read' ? statementOptions.signal : undefined;
+  const limits = { end, deadline, signal, longColumn: statementOptions.longColumn };
   try {
     const started = performance.now();
-    const rows = await runWatched(connection, query, getPrepared(connection.client), cancel, { end, deadline, signal });
+    const rows = await runWatched(connection, query, getPrepared(connection.client), cancel, limits);
     const milliseconds = performance.now() - started;
     run.onRan?.(milliseconds);
     if (time !== undefined) {
       learnAlone(time, milliseconds);
-      learnAnswer(time, rows);
+      learnAnswer(time, rows, statementOptions);
     }
     return rows;
   } catch (error) {

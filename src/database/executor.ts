@@ -1,5 +1,6 @@
 // The interface that runs statements of requests, rows as text: implemented by the pools of a database, and by one session
 // whose statements are one transaction. Options say which tenant a statement is for, its deadline, and its caller's signal.
+import type { LongText } from '../model/long-text.ts';
 import type { Query } from '../sql/fragment.ts';
 
 /** A row as PostgreSQL's text output, one entry a column. */
@@ -7,6 +8,11 @@ export type Row = readonly (string | null)[];
 
 /** Name of a pool of pipelined connections. */
 export type PoolName = 'read' | 'write';
+
+/** Takes a long text out of a row, where '' is in its place. */
+export interface LongColumn {
+  text: LongText | undefined;
+}
 
 /** Signal of the client that waits for an answer. */
 export interface RequestSignal {
@@ -42,6 +48,8 @@ export interface StatementOptions {
   /** Time on the clock of performance.now() when the answer becomes useless; queues and the statement share it. */
   readonly deadline?: number | undefined;
   readonly signal?: RequestSignal | undefined;
+  /** Takes the first column of a statement with one row, where it is long, as bytes. */
+  readonly longColumn?: LongColumn | undefined;
   /** Memory that a read's large answer needs. */
   readonly answerMemory?: AnswerMemory | undefined;
   /**

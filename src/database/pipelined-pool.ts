@@ -302,7 +302,8 @@ function makeTraffic(options: PipelinedPoolOptions, connections: ConnectionSet, 
     }
     const { opened, prepared } = connection;
     const opening = opened.opening && nameStatement(prepared, opened.opening.query);
-    const run = { ...nameStatement(prepared, pending.query), opening, gather: count > 0 };
+    const { longColumn } = pending.statementOptions;
+    const run = { ...nameStatement(prepared, pending.query), opening, gather: count > 0, longColumn };
     const isAlone = connection.inFlight.length === 0;
     const workMs = pending.time?.workMs ?? UNKNOWN_MS;
     const one: InFlight = { pending, run, sentAt: now, isAlone, workMs, isReassigned: false };
@@ -322,7 +323,7 @@ function makeTraffic(options: PipelinedPoolOptions, connections: ConnectionSet, 
     connection.lastResponseAt = now;
     if (error === null) {
       learn(pending.time, one.isAlone, now - one.sentAt, sinceLastMs);
-      if (pending.time !== undefined) learnAnswer(pending.time, rows);
+      if (pending.time !== undefined) learnAnswer(pending.time, rows, pending.statementOptions);
       pending.resolve(rows);
     } else {
       forgetFailed(connection.prepared, run, error);

@@ -8,7 +8,7 @@ import type { Query } from '../sql/fragment.ts';
 import { type Connect, type ConnectionLimits, makeConnect } from './connect.ts';
 import type { Route } from './connection-url.ts';
 import { makeDispatcher } from './dispatcher.ts';
-import type { Executor, Expected, PoolName, Row, StatementOptions } from './executor.ts';
+import type { Executor, Expected, LongColumn, PoolName, Row, StatementOptions } from './executor.ts';
 import type { PipelinedPool } from './pipelined-pool.ts';
 import { makeSessionPool, type SessionPool } from './session-pool.ts';
 import {
@@ -24,6 +24,7 @@ import {
 export type {
   Executor,
   Expected,
+  LongColumn,
   PoolName,
   Purpose,
   Row,

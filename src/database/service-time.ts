@@ -88,8 +88,8 @@ export function isMemoryFull({ answerMemory }: StatementOptions, time: ServiceTi
 }
 
 /** Learns the length of an answer. A character of it counts as a byte. */
-export function learnAnswer(time: ServiceTime, rows: readonly Row[]): void {
-  let bytes = 0;
+export function learnAnswer(time: ServiceTime, rows: readonly Row[], { longColumn }: StatementOptions): void {
+  let bytes = longColumn?.text?.bytes.length ?? 0;
   for (const row of rows) for (const value of row) if (value !== null) bytes += value.length;
   time.answerBytes = bytes > LARGE_ANSWER_BYTES ? bytes : 0;
 }

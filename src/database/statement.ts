@@ -9,7 +9,8 @@ import pg from 'pg';
 import type { Query } from '../sql/fragment.ts';
 import { destroy, type OpenedConnection } from './connect.ts';
 import { getSqlState, isConnectionLoss } from './errors.ts';
-import type { Row, StatementOptions } from './executor.ts';
+import type { LongColumn, Row, StatementOptions } from './executor.ts';
+import { LongRow } from './messages.ts';
 
 /** A statement with its name on the connection, and its parameters. */
 export interface NamedStatement extends Naming {
@@ -25,6 +26,8 @@ export interface StatementRun extends NamedStatement {
    * clients that makes 1.15 times the requests; with a single client it would cost each request 25 µs.
    */
   readonly gather: boolean;
+  /** See StatementOptions. */
+  readonly longColumn?: LongColumn | undefined;
 }
 
 const uncork = (stream: Writable): void => stream.uncork();
@@ -58,10 +61,11 @@ export async function runAlone(
   { client, opening }: Pick<OpenedConnection, 'client' | 'opening'>,
   query: Query,
   prepared: Prepared,
+  longColumn?: LongColumn,
 ): Promise<readonly Row[]> {
   const rows: Row[] = [];
   const openingStatement = opening && nameStatement(prepared, opening.query);
-  const run = { ...nameStatement(prepared, query), opening: openingStatement, gather: false };
+  const run = { ...nameStatement(prepared, query), opening: openingStatement, gather: false, longColumn };
   try {
     await stream(client, run, (row) => void rows.push(row));
   } catch (error) {
@@ -135,8 +139,12 @@ class TextRun {
     stream.write(bytes);
   }
 
-  handleDataRow({ fields }: { readonly fields: Row }): void {
-    if (!this.#isOpening) this.#onRow(fields);
+  handleDataRow(message: { readonly fields: Row }): void {
+    if (this.#isOpening) return;
+    const { longColumn } = this.#run;
+    const parts = longColumn !== undefined && message instanceof LongRow ? message.takeFirst() : undefined;
+    if (longColumn !== undefined) longColumn.text = parts?.first;
+    this.#onRow(parts?.row ?? message.fields);
   }
 
   handleCommandComplete(): void {
@@ -186,7 +194,7 @@ const CANCEL_RETRY_MS = 250;
 
 const UNRESPONSIVE = 'Connection terminated: the database has fallen silent';
 
-export interface StatementLimits extends Pick<StatementOptions, 'signal'> {
+export interface StatementLimits extends Pick<StatementOptions, 'signal' | 'longColumn'> {
   /** Time on the clock of performance.now() when the answer becomes useless. */
   readonly deadline: number;
   /** Time when the statement is stopped though there is time left for another attempt; by default the deadline. */
@@ -213,7 +221,7 @@ export async function runWatched(
   const watch = watchStatement(connection, cancel, limits);
   let isBroken = false;
   try {
-    return await runAlone(connection, query, prepared);
+    return await runAlone(connection, query, prepared, limits.longColumn);
   } catch (error) {
     isBroken = isConnectionLoss(error);
     throw error;

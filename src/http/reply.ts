@@ -60,8 +60,8 @@ export function delegate(
   serve(message, response).catch(() => response.destroy());
 }
 
-// A text is joined with its headers and written at once; for a large one that would make another copy.
-const LARGE_TEXT = 65_536;
+// Bytes that are handed to the connection at once: its buffer tells when they have left, not how many of them.
+const PART_BYTES = 65_536;
 
 /** Counts the bytes of an answer that are in memory until its client has read them. */
 export interface UnreadMemory {
@@ -90,6 +90,7 @@ export function writeReply(response: ServerResponse, reply: Reply, options: Writ
   const { id, common, isHead, rest, detach } = options;
   if (response.destroyed || response.headersSent) {
     if (reply.body.kind === 'stream') reply.body.stream.destroy();
+    if (reply.body.kind === 'long') reply.body.parts[1].release();
     if (reply.body.kind === 'messages') reply.body.cancel();
     return;
   }
@@ -107,19 +108,34 @@ export function writeReply(response: ServerResponse, reply: Reply, options: Writ
       return;
     case 'text': {
       const { text, contentType } = reply.body;
-      const isLarge = text.length > LARGE_TEXT;
-      const body = isLarge ? Buffer.from(text) : text;
-      const length = isLarge ? body.length : Buffer.byteLength(text);
+      // A text is joined with its headers and written at once; for a large one that would make another copy.
+      const bytes = text.length > PART_BYTES ? Buffer.from(text) : undefined;
+      headers.push('Content-Type', contentType, 'Content-Length', String(bytes?.length ?? Buffer.byteLength(text)));
+      response.writeHead(reply.status, headers);
+      if (isHead || bytes === undefined) endAfter(rest, response, isHead ? undefined : text);
+      else writeBytes(response, bytes, options);
+      return;
+    }
+    case 'long': {
+      const { parts, contentType } = reply.body;
+      const [start, { bytes, release }, end] = parts;
+      const length = Buffer.byteLength(start) + bytes.length + Buffer.byteLength(end);
       headers.push('Content-Type', contentType, 'Content-Length', String(length));
       response.writeHead(reply.status, headers);
-      writeBody(response, isHead ? undefined : body, options);
+      // Not before: the connection may still read them.
+      response.once('close', release);
+      if (!isHead) {
+        response.write(start);
+        writeBytes(response, bytes, options, end);
+      } else endAfter(rest, response, undefined);
       return;
     }
     case 'bytes': {
       const { bytes, contentType } = reply.body;
       headers.push('Content-Type', contentType, 'Content-Length', String(bytes.length));
       response.writeHead(reply.status, headers);
-      writeBody(response, isHead ? undefined : bytes, { ...options, memory: NOT_COUNTED });
+      if (isHead) endAfter(rest, response, undefined);
+      else writeBytes(response, bytes, { ...options, memory: NOT_COUNTED });
       return;
     }
     case 'stream': {
@@ -171,19 +187,25 @@ function endAfter(
   rest.then(() => response.end());
 }
 
-function writeBody(response: ServerResponse, body: string | Uint8Array | undefined, options: WriteOptions): void {
-  if (typeof body === 'object' && body.length > LARGE_TEXT) writeLarge(response, body, options);
-  else endAfter(options.rest, response, body);
-}
-
-// Bytes that are handed to the connection at once: its buffer tells when they have left, not how many of them.
-const PART_BYTES = 65_536;
 // A transfer is late below this rate, after its first second: a slower client loses its answer when others need the memory.
 const LATE_BYTES_PER_MS = 262;
 const GRACE_MS = 1000;
 
-/** Writes a large body part by part, as fast as the client reads; below the minimum rate the connection ends. */
-function writeLarge(response: ServerResponse, body: Uint8Array, { minRate, memory, rest }: WriteOptions): void {
+/**
+ * Writes bytes, and a short text after them. Large ones are written part by part, as fast as the client reads; below the
+ * minimum rate the connection ends.
+ */
+function writeBytes(
+  response: ServerResponse,
+  body: Uint8Array,
+  { minRate, memory, rest }: WriteOptions,
+  end?: string,
+): void {
+  if (body.length <= PART_BYTES) {
+    if (end !== undefined) response.write(body);
+    endAfter(rest, response, end ?? body);
+    return;
+  }
   let startedAt = performance.now();
   const cutOff = (): void => {
     release();
@@ -209,13 +231,13 @@ function writeLarge(response: ServerResponse, body: Uint8Array, { minRate, memor
     sentBytes = offset;
     if (response.destroyed) return;
     if (offset >= body.length) {
-      endAfter(rest, response, undefined);
+      endAfter(rest, response, end);
       return;
     }
-    const end = Math.min(offset + PART_BYTES, body.length);
+    const next = Math.min(offset + PART_BYTES, body.length);
     stopWaiting = meter.wait();
     // Other requests have a turn: while a client reads as fast as this writes, all parts would be written in one round.
-    response.write(body.subarray(offset, end), () => setImmediate(writeNext, end));
+    response.write(body.subarray(offset, next), () => setImmediate(writeNext, next));
   };
   response.once('close', finish);
   if (response.socket !== null) writeNext(0);

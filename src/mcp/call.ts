@@ -2,6 +2,7 @@
 // each request is executed by the pipeline for the agent's principal.
 import { badRequest } from '../errors.ts';
 import { type Members, readMembers } from '../request/members.ts';
+import { readBodyText } from '../response/reply.ts';
 import { formatAccess, formatEntities, formatEntityList } from './descriptions.ts';
 import { resultTooLarge } from './errors.ts';
 import { deleteMatchingRecords, updateMatchingRecords } from './matching-tools.ts';
@@ -60,7 +61,7 @@ const TOOL_HANDLERS: Readonly<Record<ToolName, ToolHandler>> = {
       members[name] === undefined || members[name] === null ? [] : [`${name}=${encodePart(strings(name).join())}`],
     );
     const { body, headers } = await toolContext.execute({ method: 'GET', path, query: query.join('&') });
-    const record = formatData(body.kind === 'text' ? body.text : '', toolContext);
+    const record = formatData(readBodyText(body), toolContext);
     return headers.ETag === undefined ? record : `${record}\netag: ${headers.ETag}`;
   },
   async read_history(args, toolContext) {
@@ -69,7 +70,7 @@ const TOOL_HANDLERS: Readonly<Record<ToolName, ToolHandler>> = {
     const after = has('after') ? `&after=${encodePart(text('after'))}` : '';
     const query = `size=${readSize(args, DEFAULT_ROWS, 'after', toolContext)}${after}`;
     const { body } = await toolContext.execute({ method: 'GET', path, query });
-    return formatData(body.kind === 'text' ? body.text : '', toolContext);
+    return formatData(readBodyText(body), toolContext);
   },
   create_record: createRecord,
   update_record: updateRecord,
@@ -99,5 +100,5 @@ async function executeBody(
   const { entity: _, ...query } = members;
   const path = `${buildEntityPath(text('entity'), toolContext)}/${operation}`;
   const reply = await toolContext.execute({ method: 'POST', path, body: { ...query, ...fixed } });
-  return reply.body.kind === 'text' ? reply.body.text : '';
+  return readBodyText(reply.body);
 }

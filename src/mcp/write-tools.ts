@@ -6,7 +6,7 @@ import { badRequest } from '../errors.ts';
 import { parseExact } from '../model/exact-json.ts';
 import { getVersions, isCurrent, parseEntityTags } from '../request/conditions.ts';
 import { isRecord, type Members } from '../request/members.ts';
-import type { Reply } from '../response/reply.ts';
+import { type Reply, readBodyText } from '../response/reply.ts';
 import { formatWorkspace } from './descriptions.ts';
 import { confirmationRefused } from './errors.ts';
 import { buildEntityPath, buildRecordPath, encodePart, formatData } from './paths.ts';
@@ -119,7 +119,7 @@ async function executeChange(toolContext: ToolContext, change: Change): Promise<
   const version = before?.headers.ETag;
   const facts = [subject, canElicit, change.tool, args, version ?? null];
   if (confirmation === undefined) {
-    const record = before?.body.kind === 'text' ? (parseExact(before.body.text) as { data: Change['args'] }).data : {};
+    const record = before === undefined ? {} : (parseExact(readBodyText(before.body)) as { data: Change['args'] }).data;
     const lines = change.lines(record);
     const more = lines.length > MAX_LINES ? [`and ${lines.length - MAX_LINES} more`] : [];
     return {

@@ -1,13 +1,14 @@
 // Entity tags of records (RFC 9110 section 8.8.3) and the replies that depend on them.
 import { preconditionFailed } from '../errors.ts';
+import type { Text } from '../model/long-text.ts';
 import type { Conditions } from '../request/call.ts';
 import { isCurrent, matches, parseEntityTags } from '../request/conditions.ts';
 import { recordEnvelope } from './envelope.ts';
-import { jsonText, type Reply } from './reply.ts';
+import { jsonParts, type Reply } from './reply.ts';
 
 /** One record of a response: its JSON text, and the tag of its version and representation. */
 export interface Representation {
-  readonly data: string;
+  readonly data: Text;
   readonly version: string;
   readonly tag: string;
 }
@@ -16,6 +17,7 @@ export interface Representation {
 export function readReply({ data, version, tag }: Representation, { ifMatch, ifNoneMatch }: Conditions): Reply {
   if (ifMatch !== undefined && !isCurrent(parseEntityTags(ifMatch), version)) throw preconditionFailed();
   if (ifNoneMatch !== undefined && matches(parseEntityTags(ifNoneMatch), tag)) {
+    if (typeof data !== 'string') data.release();
     return { status: 304, headers: { ETag: `"${tag}"` }, body: { kind: 'empty' } };
   }
   return recordReply(200, { data, tag });
@@ -28,5 +30,5 @@ export function recordReply(
   location?: string,
 ): Reply {
   const headers = location === undefined ? { ETag: `"${tag}"` } : { ETag: `"${tag}"`, Location: location };
-  return jsonText(status, recordEnvelope(data), headers);
+  return jsonParts(status, recordEnvelope(data), headers);
 }

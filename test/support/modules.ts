@@ -32,6 +32,7 @@ export const MODULES: Readonly<Record<string, Module>> = {
       'decimal.ts',
       'entity.ts',
       'limits.ts',
+      'long-text.ts',
       'exact-json.ts',
       'field-types.ts',
       'grant.ts',

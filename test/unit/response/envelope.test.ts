@@ -1,11 +1,14 @@
 // Rows become the envelopes of the specification; the records' text passes through as it is.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import type { Text } from '../../../src/model/long-text.ts';
 import { getEntity } from '../../../src/model/workspace.ts';
 import { type ListPlan, planList } from '../../../src/plan/plan.ts';
+import type { PageRow } from '../../../src/plan/result.ts';
 import { encodeCursor, parseCursor } from '../../../src/request/page.ts';
 import { parseListRequest } from '../../../src/request/record-request.ts';
-import { type FittingPage, listEnvelope, recordEnvelope } from '../../../src/response/envelope.ts';
+import { listEnvelope, recordEnvelope } from '../../../src/response/envelope.ts';
+import { jsonParts, readBodyText } from '../../../src/response/reply.ts';
 import { LIMITS, makePlanContext, makeShop } from '../../support/field-types-fixture.ts';
 
 const SHOP = makeShop();
@@ -14,10 +17,11 @@ function plan(query: string): ListPlan {
   return planList(parseListRequest(query, LIMITS), getEntity(SHOP, 'orders'), makePlanContext(SHOP));
 }
 
-function respond(query: string, row: Partial<FittingPage>, estimate?: number) {
-  const text = listEnvelope(
-    {
-      data: '[]',
+/** The answer as text, which is the same whether the records are text or bytes. */
+function respond(query: string, { data = '[]', ...row }: Partial<PageRow>, estimate?: number) {
+  const respondWith = (records: Text): string => {
+    const page = {
+      data: records,
       total: null,
       last: null,
       more: null,
@@ -26,10 +30,11 @@ function respond(query: string, row: Partial<FittingPage>, estimate?: number) {
       cuts: null,
       moment: null,
       ...row,
-    },
-    plan(query),
-    estimate,
-  );
+    };
+    return readBodyText(jsonParts(200, listEnvelope(page, plan(query), estimate)).body);
+  };
+  const text = respondWith(data as string);
+  assert.equal(respondWith({ bytes: Buffer.from(data as string), release: () => undefined }), text);
   return { text, ...JSON.parse(text) };
 }
 
@@ -37,7 +42,7 @@ function respond(query: string, row: Partial<FittingPage>, estimate?: number) {
 const aggregated = (...records: string[]): string => `[${records.join(', \n ')}]`;
 
 test('a record is data, digit by digit', () => {
-  assert.equal(recordEnvelope('{"id":1,"total":1.50}'), '{"data":{"id":1,"total":1.50}}');
+  assert.equal(recordEnvelope('{"id":1,"total":1.50}').join(''), '{"data":{"id":1,"total":1.50}}');
 });
 
 test('a list is data and meta', () => {
