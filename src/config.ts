@@ -8,9 +8,11 @@ import { SETTINGS } from './setting-list.ts';
 import {
   findDatabaseMistakes,
   isBaseUrl,
+  type PeopleProvider,
   parseCorsOrigins,
   parsePrivateNetwork,
   parseTimeOfDay,
+  readPeopleSettings,
   readWebhookSettings,
   type SettingReaders,
 } from './setting-values.ts';
@@ -114,6 +116,8 @@ export interface Config {
   readonly sessionHours: number;
   /** Attempts to sign in to the console per minute and address. */
   readonly signInRateLimit: number;
+  /** The OpenID provider that people sign in to the console with, or undefined: then only keys and links do. */
+  readonly people: PeopleProvider | undefined;
   readonly tokenLifetimeSeconds: number;
   readonly signingKeyDays: number;
   /** Private networks (CIDR) in which identity providers may be, with plain http, too; true: all, false: none. */
@@ -257,6 +261,7 @@ export function readConfig(env: Environment): Config {
     console: choice('WDA_CONSOLE', 'on', ['on', 'off']) === 'on',
     sessionHours: integer('WDA_SESSION_HOURS', 12, 1, 168),
     signInRateLimit: integer('WDA_SIGN_IN_RATE_LIMIT', 10, 0, 1_000_000_000),
+    people: readPeopleSettings(text, mistakes),
     tokenLifetimeSeconds: integer('WDA_TOKEN_LIFETIME_SECONDS', 3600, 1, 2_592_000),
     signingKeyDays: integer('WDA_SIGNING_KEY_DAYS', 90, 0, 3650),
     idpPrivateNetwork: parsePrivateNetwork('WDA_IDP_PRIVATE_NETWORK', text, mistakes),

@@ -4,8 +4,11 @@ import { type Bulkhead, makeBulkhead } from './auth/bulkhead.ts';
 import { makeFindCurrentPrincipal } from './auth/current-principal.ts';
 import { makeExternalTokens } from './auth/external-token.ts';
 import { makeKeySets } from './auth/key-set.ts';
+import { makeOpenIdSignIn, type OpenIdSignInOptions } from './auth/openid-sign-in.ts';
+import { toSender } from './auth/people.ts';
 import { makeSessions } from './auth/sessions.ts';
 import type { Config } from './config.ts';
+import { SIGN_IN_CALLBACK } from './console-api/sign-in.ts';
 import type { Database } from './database/pool.ts';
 import type { HttpClient } from './http-client/http-client.ts';
 import type { Observer } from './observer.ts';
@@ -13,6 +16,7 @@ import type { ReadinessState } from './readiness.ts';
 import { findApiKey, findApiKeyById } from './store/credentials.ts';
 import { makeSecret } from './store/instance.ts';
 import { findClientById } from './store/oauth-clients.ts';
+import { findPerson, storeSignIn } from './store/people.ts';
 import {
   consumeLink,
   createSession,
@@ -44,10 +48,14 @@ export function makeServerTokens(config: Config, outbound: HttpClient, log: Obse
 }
 
 /** Finds the rights that principals have now, for jobs that go on after their requests. */
-export const makeServerPrincipals = (db: Database, { operatorHash }: ReadinessState) =>
+export const makeServerPrincipals = (db: Database, { people }: Config, { operatorHash }: ReadinessState) =>
   makeFindCurrentPrincipal({
     findKey: (id) => findApiKeyById(db, id),
     findClient: (id) => findClientById(db, id),
+    findPerson: async (id) => {
+      const person = await findPerson(db, id);
+      return person && toSender(people, person);
+    },
     hasOperator: () => operatorHash() !== undefined,
     now: () => Date.now(),
   });
@@ -56,7 +64,7 @@ export const makeServerPrincipals = (db: Database, { operatorHash }: ReadinessSt
 export function makeConsoleServices(
   db: Database,
   config: Config,
-  bulkhead: Bulkhead,
+  { bulkhead, ...provider }: { readonly bulkhead: Bulkhead } & Pick<OpenIdSignInOptions, 'outbound' | 'externalTokens'>,
   { operatorHash }: Pick<ReadinessState, 'operatorHash'>,
 ) {
   const idleSeconds = config.sessionHours * 3600;
@@ -72,15 +80,35 @@ export function makeConsoleServices(
     storeLink: (link, writeActivity) => storeLink(db, link, writeActivity),
     takeLink: (codeHash) => bulkhead(() => consumeLink(db, codeHash)),
     operatorHash,
+    people: config.people,
     now: () => Date.now(),
   });
   return {
     sessions,
     list: (owner: SessionOwner, page: { readonly page: number; readonly size: number }) =>
-      loadSessions(db, owner, { idleSeconds, operatorHash: operatorHash() }, page),
+      loadSessions(db, owner, { idleSeconds, operatorHash: operatorHash(), issuer: config.people?.issuer }, page),
     endById: endSessionById,
+    /** Sign-in of people, or undefined without a provider. */
+    people: makePeopleSignIn(db, config, provider),
     signIns: makeServerRateLimit('sign-ins', config.signInRateLimit),
     /** Suffix of the cookie names. */
     instanceName: makeSecret(db, 'instance_name', 6),
   };
 }
+
+/** The sign-in of people with the OpenID provider of the settings, or undefined without one. */
+const makePeopleSignIn = (
+  db: Database,
+  { people, publicUrl }: Config,
+  { outbound, externalTokens }: Pick<OpenIdSignInOptions, 'outbound' | 'externalTokens'>,
+) =>
+  people &&
+  makeOpenIdSignIn({
+    settings: people,
+    redirectUri: publicUrl + SIGN_IN_CALLBACK,
+    outbound,
+    externalTokens,
+    secret: makeSecret(db, 'sign_in_secret'),
+    store: (person, isOperator) => storeSignIn(db, person, isOperator),
+    now: () => Date.now(),
+  });

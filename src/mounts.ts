@@ -4,12 +4,14 @@ import { join } from 'node:path';
 import { adminRoutes } from './admin-api/routes.ts';
 import { makeKey } from './auth/api-key.ts';
 import { isClientId, makeOAuthClient } from './auth/oauth-client.ts';
+import { MAX_TICKET_SECONDS, SignInError } from './auth/openid-sign-in.ts';
 import { SIGNING_ALGORITHM } from './auth/signing-keys.ts';
 import type { Config } from './config.ts';
 import { isStaleBuild } from './console-api/build-id.ts';
 import { makeFrontMount, makePageMount, readBuild } from './console-api/page.ts';
 import { createSessionEndpoint } from './console-api/session.ts';
 import { CONSOLE_LOGIN, createSessionProxy } from './console-api/session-proxy.ts';
+import { makeSignInMount } from './console-api/sign-in.ts';
 import { type Mount, makeRouteMount } from './http/router.ts';
 import type { Observer } from './observer.ts';
 import { adminDocument } from './openapi/admin.ts';
@@ -101,7 +103,7 @@ export function buildMounts(
   const adminMount = makeRouteMount([INDEX_ROUTE, ...admin], { readyFirst: true, maxBodyBytes });
   const mounts: Mount[] = [
     records.mount,
-    ...(config.console ? buildConsoleMounts(services.consoleServices, publicUrl, [records.mount, adminMount]) : []),
+    ...(config.console ? buildConsoleMounts(config, services.consoleServices, log, [records.mount, adminMount]) : []),
     ...oauthMounts({
       publicUrl,
       tokenEndpoint: oauth.tokenEndpoint,
@@ -129,20 +131,35 @@ export const isConsoleStale = (): boolean => isStaleBuild(CONSOLE);
 
 /** Builds the mounts of the console: its page, and its way to the mounts of the API. */
 function buildConsoleMounts(
-  { sessions, signIns, instanceName }: Services['consoleServices'],
-  publicUrl: string,
+  { publicUrl, people }: Config,
+  { sessions, signIns, instanceName, people: signIn }: Services['consoleServices'],
+  log: Observer['log'],
   api: readonly Mount[],
 ): Mount[] {
+  const isHttps = publicUrl.startsWith('https:');
   const sessionEndpoint = createSessionEndpoint({
     sessions,
     attempts: signIns,
     instanceName,
-    isHttps: publicUrl.startsWith('https:'),
+    isHttps,
   });
   const front = api.find(({ matches }) => matches('/'));
   return [
     createSessionProxy({ ...sessionEndpoint, mounts: api, verify: sessions.verify, publicUrl }),
-    makePageMount(readBuild(join(CONSOLE, 'dist'))),
+    ...(signIn === undefined || people === undefined
+      ? []
+      : [
+          makeSignInMount({
+            ...{ signIn, instanceName, isHttps, attempts: signIns, providerName: people.name },
+            seconds: MAX_TICKET_SECONDS,
+            describeFailure: (error) =>
+              error instanceof SignInError ? { kind: error.kind, reason: error.message, who: error.who } : undefined,
+            openSession: async (personId, userAgent) =>
+              sessionEndpoint.formatCookie(await sessions.signInPerson(personId, userAgent)),
+            onFailure: (reason) => log.warn('a sign-in to the console failed', { reason }),
+          }),
+        ]),
+    makePageMount(readBuild(join(CONSOLE, 'dist')), people?.name),
     ...(front === undefined ? [] : [makeFrontMount(front)]),
   ];
 }

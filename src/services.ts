@@ -107,7 +107,7 @@ export function makeServices(config: Config, routes: Routes, { log }: Observer, 
     onError: logError,
     onDisconnect: (message, error) => log.debug(message, { error: String(error) }),
   });
-  const consoleServices = makeConsoleServices(db, config, bulkhead, readiness);
+  const consoleServices = makeConsoleServices(db, config, { bulkhead, outbound, externalTokens }, readiness);
   const findProviders = (issuer: string) => bulkhead(() => findProvidersByIssuer(db, issuer));
   const authenticator = makeAuthenticator({
     findApiKey: (hash) => bulkhead(() => findApiKey(db, hash)),
@@ -126,7 +126,7 @@ export function makeServices(config: Config, routes: Routes, { log }: Observer, 
   const quotas = makeServerQuotas(databases, totals);
   const apiDeps = { keys, totals, quotas, config, databases, cache, authenticator, rateLimit, agents, feedSecret };
   const lookups = makeServerLookups(config, db, registry, now);
-  const findPrincipal = makeServerPrincipals(db, readiness);
+  const findPrincipal = makeServerPrincipals(db, config, readiness);
   const tokenUrl = config.publicUrl + TOKEN_PATH;
   const records = makeDataApi({ ...apiDeps, ...lookups, findPrincipal, onError: logError, tokenUrl });
   const webhooks = makeWebhookServices(config, databases, records, log);

@@ -237,6 +237,38 @@ export const SETTINGS: readonly Setting[] = [
     description:
       'attempts to sign in to the console per minute and address of the network, unused ones saved up for a minute at most; 0: no limit',
   },
+  {
+    name: 'WDA_CONSOLE_OIDC_ISSUER',
+    default: 'not set',
+    description:
+      'issuer of the OpenID provider that people sign in to the console with ([Signing people in](sign-in.md)); with `WDA_CONSOLE_OIDC_CLIENT_ID`',
+  },
+  {
+    name: 'WDA_CONSOLE_OIDC_CLIENT_ID',
+    default: 'not set',
+    description: 'id of the console as a client of that provider',
+  },
+  {
+    name: 'WDA_CONSOLE_OIDC_CLIENT_SECRET',
+    default: 'not set',
+    description: 'secret of that client; not set: a public client, which PKCE alone protects',
+  },
+  {
+    name: 'WDA_CONSOLE_OIDC_NAME',
+    default: 'host of the issuer',
+    description: 'name of the provider for people: “Sign in with …”',
+  },
+  {
+    name: 'WDA_CONSOLE_OIDC_ROLE_CLAIM',
+    default: 'not set',
+    description:
+      'claim of the ID token with the roles or groups of a person, which members may be chosen by; a dotted path leads into objects: `realm_access.roles`',
+  },
+  {
+    name: 'WDA_CONSOLE_OIDC_OPERATOR_ROLE',
+    default: 'wda-operator',
+    description: 'value of that claim that makes a person the operator',
+  },
   { name: 'WDA_TOKEN_LIFETIME_SECONDS', default: '3600', description: 'lifetime of internal OAuth 2.0 tokens' },
   {
     name: 'WDA_SIGNING_KEY_DAYS',

@@ -26,6 +26,50 @@ export function readWebhookSettings({ text, integer, choice, mistakes }: Setting
   };
 }
 
+/** The OpenID provider that people sign in to the console with. */
+export interface PeopleProvider {
+  readonly issuer: string;
+  readonly clientId: string;
+  /** Undefined for a public client. */
+  readonly clientSecret: string | undefined;
+  /** Name for people, on the button for signing in. */
+  readonly name: string;
+  /** Claim of the ID token with the roles of a person, or null if none is read. */
+  readonly roleClaim: string | null;
+  /** Value of that claim that makes a person the operator. */
+  readonly operatorRole: string;
+}
+
+const PEOPLE = 'WDA_CONSOLE_OIDC';
+
+/** Reads the settings of the provider that people sign in with. */
+export function readPeopleSettings(text: SettingReaders['text'], mistakes: string[]): PeopleProvider | undefined {
+  const [issuer, clientId] = [text(`${PEOPLE}_ISSUER`), text(`${PEOPLE}_CLIENT_ID`)];
+  if (issuer === undefined || clientId === undefined) {
+    const others = ['ISSUER', 'CLIENT_ID', 'CLIENT_SECRET', 'NAME', 'ROLE_CLAIM', 'OPERATOR_ROLE'];
+    const lonely = others.map((name) => `${PEOPLE}_${name}`).find((name) => text(name) !== undefined);
+    if (lonely !== undefined) mistakes.push(`${lonely} needs ${PEOPLE}_ISSUER and ${PEOPLE}_CLIENT_ID`);
+    return undefined;
+  }
+  if (!isBaseUrl(issuer)) {
+    mistakes.push(`${PEOPLE}_ISSUER must be an http or https URL without user, query and fragment`);
+    return undefined;
+  }
+  const roleClaim = text(`${PEOPLE}_ROLE_CLAIM`) ?? null;
+  const operatorRole = text(`${PEOPLE}_OPERATOR_ROLE`);
+  if (operatorRole !== undefined && roleClaim === null) {
+    mistakes.push(`${PEOPLE}_OPERATOR_ROLE is a value of the claim that ${PEOPLE}_ROLE_CLAIM names, which is not set`);
+  }
+  return {
+    issuer,
+    clientId,
+    clientSecret: text(`${PEOPLE}_CLIENT_SECRET`),
+    name: text(`${PEOPLE}_NAME`) ?? new URL(issuer).host,
+    roleClaim,
+    operatorRole: operatorRole ?? 'wda-operator',
+  };
+}
+
 /** Settings that say how the database is reached. */
 interface DatabaseSettings {
   readonly databaseUrl: string | undefined;

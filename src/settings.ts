@@ -7,7 +7,8 @@ export interface CurrentSetting {
 }
 
 const formatOnOff = (isOn: boolean): string => (isOn ? 'on' : 'off');
-const formatSecret = (secret: string | undefined): string => (secret === undefined ? 'not set' : 'set');
+const NOT_SET = 'not set';
+const formatSecret = (secret: string | undefined): string => (secret === undefined ? NOT_SET : 'set');
 
 function formatNetworks(allowed: Config['idpPrivateNetwork']): string {
   if (typeof allowed === 'boolean') return allowed ? 'allow' : 'deny';
@@ -82,6 +83,12 @@ export function listSettings(config: Config): readonly CurrentSetting[] {
     WDA_MCP_MAX_BYTES: config.mcpMaxBytes,
     WDA_MCP_RATE_LIMIT: config.mcpRateLimit,
     WDA_CONSOLE: formatOnOff(config.console),
+    WDA_CONSOLE_OIDC_ISSUER: config.people?.issuer ?? NOT_SET,
+    WDA_CONSOLE_OIDC_CLIENT_ID: config.people?.clientId ?? NOT_SET,
+    WDA_CONSOLE_OIDC_CLIENT_SECRET: formatSecret(config.people?.clientSecret),
+    WDA_CONSOLE_OIDC_NAME: config.people?.name ?? NOT_SET,
+    WDA_CONSOLE_OIDC_ROLE_CLAIM: config.people?.roleClaim ?? NOT_SET,
+    WDA_CONSOLE_OIDC_OPERATOR_ROLE: config.people?.operatorRole ?? NOT_SET,
     WDA_SESSION_HOURS: config.sessionHours,
     WDA_SIGN_IN_RATE_LIMIT: config.signInRateLimit,
     WDA_TOKEN_LIFETIME_SECONDS: config.tokenLifetimeSeconds,

@@ -63,10 +63,12 @@ export interface Watch<T> extends AsyncIterable<T> {
 
 /** Who made a change. */
 export interface Actor {
-  readonly kind: 'operator' | 'key' | 'client' | 'user';
+  readonly kind: 'operator' | 'person' | 'key' | 'client' | 'user';
   readonly id: string;
-  /** Name of the key or client; null if it is gone. */
+  /** Name of the person, key or client; null if it is gone. */
   readonly name?: string | null;
+  /** Subject at the OpenID provider, for a person. */
+  readonly subject?: string;
   readonly issuer?: string;
   readonly via: 'api' | 'console' | 'mcp';
   readonly requestId?: string;

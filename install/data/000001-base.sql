@@ -437,24 +437,70 @@ create table wda.move (
 
 create unique index move_active on wda.move (workspace_id) where state in ('pending', 'running');
 
--- Sessions of the console: the key that was exchanged for the session. They lie next to the keys, whose deletion ends them.
--- Requests read the row each time, so the end of a session is in force at once, in every process.
+-- People who have signed in to the console with the installation's OpenID provider, as of their last sign-in. Only those who
+-- were members, or operators, at that time.
+create table wda.person (
+  id bigint generated always as identity primary key,
+  issuer text collate "C" not null,
+  subject text collate "C" not null,
+  name text not null,
+  -- In lower case; null unless the provider has verified it.
+  email text collate "C",
+  -- Values of the claim for roles.
+  claims text[] not null,
+  created_at timestamptz(3) not null default now(),
+  last_sign_in_at timestamptz(3) not null default now(),
+  constraint person_subject unique (issuer, subject)
+);
+
+-- Who may do what in an organization with all of its workspaces (`workspace_id` is null), or in one workspace: a mail address,
+-- which the first person who signs in with it takes (`person_id`), or everybody whose claim for roles has the value.
+create table wda.member (
+  id bigint generated always as identity primary key,
+  organization_id bigint not null constraint member_organization references wda.organization (id) on delete cascade,
+  workspace_id bigint constraint member_workspace references wda.workspace (id) on delete cascade,
+  email text collate "C",
+  claim text collate "C",
+  role text not null constraint member_role check (role in ('owner', 'editor', 'viewer')),
+  person_id bigint constraint member_person references wda.person (id) on delete set null,
+  created_at timestamptz(3) not null default now(),
+  created_by jsonb,
+  constraint member_is_one check (num_nonnulls(email, claim) = 1)
+);
+
+create unique index member_once
+  on wda.member (organization_id, coalesce(workspace_id, 0), coalesce(email, ''), coalesce(claim, ''));
+
+create index member_workspace_id on wda.member (workspace_id);
+
+create index member_person_id on wda.member (person_id);
+
+create index member_email on wda.member (email);
+
+create index member_claim on wda.member (claim);
+
+-- Sessions of the console: the key that was exchanged for the session, or the person who has signed in. They lie next to the
+-- keys, whose deletion ends them. Requests read the row each time, so the end of a session is in force at once, in every
+-- process.
 create table wda.session (
   -- Id of the session in lists; the secret is in the cookie.
   id bigint generated always as identity primary key,
   -- SHA-256 of the id in the cookie.
   id_hash bytea not null constraint session_id_hash unique,
   api_key_id bigint constraint session_api_key references wda.api_key (id) on delete cascade,
+  person_id bigint constraint session_person references wda.person (id) on delete cascade,
   -- SHA-256 (hex) of the operator's key: the session ends with it.
   operator_hash text,
   created_at timestamptz(3) not null default now(),
   last_used_at timestamptz(3) not null default now(),
   expires_at timestamptz(3) not null,
   user_agent text not null,
-  constraint session_subject check (num_nonnulls(api_key_id, operator_hash) = 1)
+  constraint session_subject check (num_nonnulls(api_key_id, person_id, operator_hash) = 1)
 );
 
 create index session_api_key_id on wda.session (api_key_id);
+
+create index session_person_id on wda.session (person_id);
 
 create index session_expires_at on wda.session (expires_at);
 
@@ -474,6 +520,8 @@ create table wda.activity (
   actor_kind text not null,
   actor_id text not null,
   actor_name text not null,
+  -- Subject of a person at the provider.
+  actor_subject text,
   action text not null,
   -- Slugs at the time of the change.
   organization text,
@@ -559,6 +607,20 @@ create trigger renew_version after insert or delete or update
 
 create trigger renew_version after insert or delete or update
   on wda.identity_provider for each row execute function wda.renew_version_of_workspace();
+
+-- Of an organization: all of its workspaces have the member.
+create function wda.renew_versions_of_member() returns trigger
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+declare
+  changed wda.member := case when tg_op = 'DELETE' then old else new end;
+begin
+  update wda.workspace set version = version + 1
+  where organization_id = changed.organization_id and id = coalesce(changed.workspace_id, id);
+  return null;
+end $$;
+
+create trigger renew_versions after insert or delete or update of role, person_id
+  on wda.member for each row execute function wda.renew_versions_of_member();
 
 create trigger renew_version after insert or delete or update
   on wda.agent_settings for each row execute function wda.renew_version_of_workspace();

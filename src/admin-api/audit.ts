@@ -1,6 +1,6 @@
 // Writes audit entries of requests: a handler writes one in the transaction of its change.
 import type { Database, Transaction } from '../database/pool.ts';
-import type { Principal } from '../model/principal.ts';
+import type { Sender } from '../model/principal.ts';
 import {
   type Activity,
   type Actor,
@@ -27,7 +27,7 @@ export interface Audit {
 
 /** Principal and path of a request, which all of its entries have. */
 interface Request extends Pick<Activity, 'organization' | 'workspace'> {
-  readonly principal: Principal;
+  readonly principal: Sender;
 }
 
 /** Creates the audit log of a request. `isUsed`: whether the handler has used the log, which each change must. */
@@ -79,7 +79,7 @@ async function findScope(
   directory: Database,
   { principal, organization, workspace }: Request,
 ): Promise<Pick<Activity, 'organization' | 'workspace'>> {
-  if (organization !== null || principal.kind === 'operator') return { organization, workspace };
+  if (organization !== null || !('workspaceId' in principal)) return { organization, workspace };
   const ownWorkspace = await findWorkspaceById(directory, principal.workspaceId);
   return { organization: ownWorkspace?.organization ?? null, workspace: ownWorkspace ?? null };
 }

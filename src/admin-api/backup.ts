@@ -123,14 +123,10 @@ export function backupRoutes(services: AdminServices & BackupServices): AdminRou
       uploads: true,
       responses: { 200: data(RestoredShape) },
       async handle({ principal, query, upload, caller, changed, audit }) {
+        const { directory } = services.databases;
+        const replaced = query.replace;
         const replace =
-          query.replace &&
-          (await requireWorkspace(
-            services.databases.directory,
-            principal,
-            query.replace.organization,
-            query.replace.slug,
-          ));
+          replaced && (await requireWorkspace(directory, principal, replaced.organization, replaced.slug)).workspace;
         const { write } = await audit.prepare({ subject: 'backup' });
         const result = await backups.restore({
           source: upload(),

@@ -38,6 +38,7 @@ export const ACCESS_LABELS: Readonly<Record<AccessLevel, string>> = {
   credential: 'Any key, and tokens of OAuth clients',
   operator: 'The operator',
   administrator: 'The operator, and owners for their own',
+  organization: 'The operator, and people who own the organization',
   workspace: 'The operator and owners',
   reader: 'The operator and any key of the workspace',
   writer: 'The operator, and keys of the workspace that may write',

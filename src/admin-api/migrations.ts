@@ -157,8 +157,7 @@ export function migrationRoutes(services: AdminServices, runner: Runner): AdminR
       query: { state: STATE },
       responses: { 200: data(arrayShape(PlacedShape)) },
       async handle({ principal }) {
-        const ownWorkspaceId = principal.kind === 'owner' ? principal.workspaceId : null;
-        const loads = databases.all().map((database) => loadOpenMigrations(database, ownWorkspaceId, MAX_RUNNING));
+        const loads = databases.all().map((database) => loadOpenMigrations(database, principal, MAX_RUNNING));
         return respondData((await Promise.all(loads)).flat().map(showPlaced));
       },
     }),

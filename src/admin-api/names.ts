@@ -23,9 +23,10 @@ export const KeyPermissions = Type.Unsafe<AnyPermissions>({
 /** Shape of an actor in responses. */
 export const ActorShape = objectShape(
   {
-    kind: enumShape('operator', 'key', 'client', 'user', 'server'),
-    id: Type.String({ description: 'Id of the key or the client, never the credential.', examples: ['1'] }),
+    kind: enumShape('operator', 'person', 'key', 'client', 'user', 'server'),
+    id: Type.String({ description: 'Id of the person, the key or the client, never the credential.', examples: ['1'] }),
     name: Type.String({ description: 'Its name at that time.' }),
+    subject: Type.Optional(Type.String({ description: 'Of a person: the subject at the OpenID provider (`sub`).' })),
   },
   { title: 'Actor' },
 );

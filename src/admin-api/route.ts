@@ -7,7 +7,7 @@ import type { TSchema } from 'typebox';
 import { malformedId, notFound } from '../errors.ts';
 import type { Route, RouteRequest } from '../http/router.ts';
 import { MAX_INT64 } from '../model/decimal.ts';
-import type { Operator, Owner } from '../model/principal.ts';
+import type { Operator, Owner, Person } from '../model/principal.ts';
 import { ADMIN_PREFIX } from '../request/record-path.ts';
 import type { Reply } from '../response/reply.ts';
 import { toControlError, toOperatorError } from '../store/control-error.ts';
@@ -18,7 +18,6 @@ import {
   type AccessLevel,
   type Authenticate,
   admit,
-  mayUse,
   type Principals,
   requireOrganization,
   requireWorkspace,
@@ -52,7 +51,7 @@ type ParamNames<Path extends string> = Path extends `${string}:${infer Name}/${i
 
 /** Context of a request, from its path and its credential. Query and body are read after it. */
 export interface AdminContext<Path extends string, M extends AccessLevel> {
-  readonly principal: Principals[M];
+  readonly principal: 'ws' extends ParamNames<Path> ? Exclude<Principals[M], Person> : Principals[M];
   readonly params: Readonly<Record<ParamNames<Path>, string>>;
   readonly workspace: 'ws' extends ParamNames<Path> ? WorkspaceSummary : undefined;
   /** If-None-Match header. */
@@ -142,19 +141,17 @@ export function routeMaker({ databases, authenticate, announceChange }: AdminSer
       request: RouteRequest,
       changed: AdminContext<Path, M>['changed'],
     ): Promise<AdminContext<Path, M>> {
-      const principal = await admit(authenticate, access, request.credential);
+      const sender = await admit(authenticate, access, request.credential);
       const { org, ws } = request.params;
-      const administrator = principal as Operator | Owner;
-      const workspace =
+      const administrator = sender as Operator | Owner | Person;
+      const admitted =
         ws === undefined
           ? undefined
-          : await requireWorkspace(databases.directory, administrator, org ?? '', ws, {
-              url: request.url,
-              may: mayUse(access),
-            });
+          : await requireWorkspace(databases.directory, administrator, org ?? '', ws, { url: request.url, access });
+      const { workspace, principal = sender } = admitted ?? {};
       const isOrganizationPath = ws === undefined && org !== undefined;
       const organization = isOrganizationPath
-        ? await requireOrganization(databases.directory, administrator, org)
+        ? await requireOrganization(databases.directory, administrator, org, access)
         : undefined;
       const { params, ifNoneMatch, signal: caller } = request;
       const upload = (): Readable => request.upload(BINARY_TYPE);
@@ -184,7 +181,7 @@ export function routeMaker({ databases, authenticate, announceChange }: AdminSer
       const value = (body === undefined ? undefined : body.read(await request.body(), resource)) as B;
       const { audit, isUsed } = createAudit(databases.directory, id, {
         // Every change needs a credential.
-        principal: context.principal as Operator | Owner,
+        principal: context.principal as Operator | Owner | Person,
         organization: context.workspace?.organization ?? context.organization?.slug ?? null,
         workspace: context.workspace ?? null,
       });
@@ -218,6 +215,7 @@ export const organizationLocation = (slug: string): string => `${ADMIN_PREFIX}/o
 
 const NOT_FOUND_BY_NOUN = {
   'API key': 'API_KEY_NOT_FOUND',
+  Member: 'MEMBER_NOT_FOUND',
   Migration: 'MIGRATION_NOT_FOUND',
   Move: 'MOVE_NOT_FOUND',
   Plan: 'ROLLOUT_NOT_FOUND',

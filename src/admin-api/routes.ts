@@ -10,6 +10,7 @@ import { type ChangeServices, changeRoutes } from './changes.ts';
 import { type ClusterServices, clusterRoutes } from './cluster.ts';
 import { type IdentityProviderServices, identityProviderRoutes } from './identity-provider.ts';
 import { type UsageServices, usageRoutes } from './limits.ts';
+import { memberRoutes } from './members.ts';
 import { migrationRoutes } from './migrations.ts';
 import {
   type OAuthClientMaker,
@@ -68,6 +69,7 @@ export function adminRoutes(
     ...rolloutRoutes(services),
     ...migrationRoutes(services, runner),
     ...settingsRoutes(services, runner),
+    ...memberRoutes(services),
     ...apiKeyRoutes(services),
     ...oauthClientRoutes(services),
     ...signingKeyRoutes(services),

@@ -2,9 +2,10 @@
 import type { Static } from 'typebox';
 import type { Database } from '../database/pool.ts';
 import { invalidCredential } from '../errors.ts';
-import type { Operator, Owner, Permissions } from '../model/principal.ts';
+import { MEMBER_ROLES, type Operator, type Owner, type Permissions, type Person } from '../model/principal.ts';
 import { Type } from '../schema/type.ts';
 import { findCredentialOwner } from '../store/credentials.ts';
+import { loadOwnPlaces } from '../store/people.ts';
 import { KeyPermissions, Slug } from './names.ts';
 import { arrayShape, data, enumShape, formatTime, nullableShape, objectShape, respondData, Time } from './response.ts';
 import { type AdminRoute, type AdminServices, routeMaker } from './route.ts';
@@ -20,17 +21,31 @@ const SessionWorkspace = objectShape(
   { title: 'SessionWorkspace' },
 );
 
+const SessionOrganization = objectShape(
+  { slug: Slug, name: Type.String({ description: 'Its name for people.' }), role: enumShape(...MEMBER_ROLES) },
+  { title: 'SessionOrganization' },
+);
+
 const SessionResponse = objectShape(
   {
-    kind: enumShape('operator', 'owner'),
-    name: Type.String({ description: 'What the key or the OAuth client is called; `operator` for the operator.' }),
+    kind: enumShape('operator', 'owner', 'person'),
+    name: Type.String({
+      description: 'What the person, the key or the OAuth client is called; `operator` for the operator key.',
+    }),
     permissions: Type.Unsafe<Permissions | null>({
       type: ['string', 'null'],
       enum: ['OWNER', 'READ_WRITE', 'READ_ONLY', null],
-      description: 'null for the operator, who may do everything.',
+      description:
+        'null for the operator, who may do everything, and for a person, whose permissions are those of `workspaces`.',
     }),
     entities: ReachedNames,
     workspaces: arrayShape(SessionWorkspace),
+    organizations: Type.Optional(
+      Type.Unsafe<readonly Static<typeof SessionOrganization>[]>({
+        ...arrayShape(SessionOrganization),
+        description: 'Of a person alone: organizations in all of whose workspaces it has a role.',
+      }),
+    ),
     expiresAt: nullableShape(Time),
   },
   { title: 'Session', description: 'A credential: whose it is, and where it is good for what.' },
@@ -47,7 +62,7 @@ export function sessionRoutes(services: AdminServices): AdminRoute[] {
       access: 'credential',
       summary: 'Whose credential this is',
       description:
-        'For keys of all permissions. `workspaces` is empty for the operator, who has all of them: they are in the lists of organizations and workspaces.',
+        'For keys of all permissions, and people. `workspaces` has 1,000 entries at most, and none for the operator, who has all of them: they are in the lists of organizations and workspaces.',
       errors: {},
       responses: { 200: data(SessionResponse) },
       handle: async ({ principal }) => respondData(await loadSession(directory, principal)),
@@ -55,11 +70,20 @@ export function sessionRoutes(services: AdminServices): AdminRoute[] {
   ];
 }
 
-async function loadSession(directory: Database, principal: Operator | Owner): Promise<Static<typeof SessionResponse>> {
+async function loadSession(
+  directory: Database,
+  principal: Operator | Owner | Person,
+): Promise<Static<typeof SessionResponse>> {
   const { kind, credentialId, expiresAt } = principal;
   const endsAt = expiresAt === undefined ? null : formatTime(new Date(expiresAt));
   if (kind === 'operator') {
-    return { kind, name: 'operator', permissions: null, entities: null, workspaces: [], expiresAt: endsAt };
+    const name = principal.person?.name ?? 'operator';
+    return { kind, name, permissions: null, entities: null, workspaces: [], expiresAt: endsAt };
+  }
+  if (kind === 'person') {
+    const { workspaces, organizations } = await loadOwnPlaces(directory, principal.person.id);
+    const { name } = principal.person;
+    return { kind, name, permissions: null, entities: null, workspaces, organizations, expiresAt: endsAt };
   }
   const credential = await findCredentialOwner(directory, credentialId);
   // The credential was revoked after authentication.

@@ -2,7 +2,7 @@
 import type { Static } from 'typebox';
 import type { Session } from '../database/pool.ts';
 import { notFound } from '../errors.ts';
-import { KEY_ID, type Operator, type Owner } from '../model/principal.ts';
+import { KEY_ID, type Operator, type Owner, type Person } from '../model/principal.ts';
 import { Type } from '../schema/type.ts';
 import type { WriteActivity } from '../store/activity.ts';
 import type { PageOf } from '../store/pages.ts';
@@ -52,13 +52,25 @@ const ConsoleSessionResponse = objectShape(
         { title: 'ConsoleSessionKey', description: 'The API key that was signed in with.' },
       ),
     ),
+    person: nullableShape(
+      objectShape(
+        {
+          name: Type.String(),
+          email: nullableShape(Type.String({ description: 'Mail address that the OpenID provider has verified.' })),
+        },
+        { title: 'ConsoleSessionPerson', description: 'The person who has signed in with the OpenID provider.' },
+      ),
+    ),
     createdAt: Time,
     lastUsedAt: Time,
     expiresAt: Time,
     userAgent: Type.String({ description: 'What the browser called itself.' }),
     current: Type.Boolean({ description: 'Whether it is the session that asks.' }),
   },
-  { title: 'ConsoleSession', description: 'A person who is signed in to the console; `key` is null for the operator.' },
+  {
+    title: 'ConsoleSession',
+    description: 'A session of the console, with a key or of a person; both are null for the operator.',
+  },
 );
 
 const Link = objectShape(
@@ -75,7 +87,7 @@ export function sessionListRoutes(services: AdminServices & SessionListServices)
       method: 'GET',
       path: '/sessions',
       access: 'credential',
-      summary: 'Who is signed in to the console: with the own key, or, for the operator, with any',
+      summary: 'Who is signed in to the console: with the own key or as the same person, or, for the operator, anybody',
       description: 'The oldest first. Those that have ended are not in the list.',
       errors: {},
       query: PAGE,
@@ -91,7 +103,7 @@ export function sessionListRoutes(services: AdminServices & SessionListServices)
       // No process caches sessions: every request loads its own.
       changes: 'nothing',
       activity: 'written',
-      summary: 'Ends a session of the console: of the own key, or, for the operator, any',
+      summary: 'Ends a session of the console: of the own key or the same person, or, for the operator, any',
       description: 'Its next request is refused, in every process.',
       errors: {},
       params: { id: { ...Id, description: 'The id in the list.' } },
@@ -129,17 +141,22 @@ export function sessionListRoutes(services: AdminServices & SessionListServices)
   ];
 }
 
-const getSessionOwner = ({ kind, credentialId }: Operator | Owner): SessionOwner =>
-  kind === 'operator'
-    ? 'anybody'
-    : // Clients have no sessions.
-      { apiKeyId: credentialId.startsWith(KEY_ID) ? credentialId.slice(KEY_ID.length) : null };
+function getSessionOwner({ kind, credentialId, person }: Operator | Owner | Person): SessionOwner {
+  if (kind === 'operator') return 'anybody';
+  if (person !== undefined) return { personId: person.id };
+  // Clients have no sessions.
+  return { apiKeyId: credentialId.startsWith(KEY_ID) ? credentialId.slice(KEY_ID.length) : null };
+}
 
-function toResponse(session: OpenSession, { sessionId }: Operator | Owner): Static<typeof ConsoleSessionResponse> {
-  const { id, key, createdAt, lastUsedAt, expiresAt, userAgent } = session;
+function toResponse(
+  session: OpenSession,
+  { sessionId }: Operator | Owner | Person,
+): Static<typeof ConsoleSessionResponse> {
+  const { id, key, person, createdAt, lastUsedAt, expiresAt, userAgent } = session;
   return {
     id: Number(id),
     key,
+    person,
     createdAt: formatTime(createdAt),
     lastUsedAt: formatTime(lastUsedAt),
     expiresAt: formatTime(expiresAt),

@@ -126,7 +126,7 @@ function collectionRoutes(services: NewWorkspaceServices): AdminRoute[] {
       id: 'workspaces.list',
       method: 'GET',
       path: `${ORGANIZATION}/workspaces`,
-      access: 'operator',
+      access: 'organization',
       summary: 'The workspaces of an organization',
       description: `The oldest first. With \`statistics\` a page has at most ${MAX_MEASURED} of them.`,
       errors: {},

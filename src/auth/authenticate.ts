@@ -6,12 +6,14 @@ import { invalidCredential, missingCredential } from '../errors.ts';
 import type { Metric } from '../metric.ts';
 import { type Credential, isSession, type SessionCredential } from '../model/credential.ts';
 import {
+  actAs,
   type External,
   isValidIn,
   KEY_ID,
   type Operator,
   type Owner,
   type Principal,
+  type Sender,
   toKeyPrincipal,
 } from '../model/principal.ts';
 import type { Workspace } from '../model/workspace.ts';
@@ -29,9 +31,9 @@ export interface Authenticator {
   authenticate(credential: Credential, workspace?: FindWorkspace, resource?: string): Promise<Principal>;
   /**
    * Authenticates a request of the admin API, which belongs to no workspace: a token is validated by any workspace that
-   * has its issuer.
+   * has its issuer, and a person is not yet the principal that it is in a workspace.
    */
-  identify(credential: Credential): Promise<Principal>;
+  identify(credential: Credential): Promise<Sender>;
   /**
    * Returns the cached principal of a data request, or undefined if the workspace has changed since or the credential
    * is a session, which is always looked up. Throws 401 without a credential.
@@ -65,7 +67,7 @@ export interface AuthenticatorOptions {
   /** Verifies any other JWT and returns a user of the provider of some workspace. Throws the spec's 401s. */
   readonly identifyExternal: ((token: string) => Promise<Verified>) | undefined;
   /** Verifies a session of the console. Throws 401. */
-  readonly verifySession: (session: SessionCredential) => Promise<Principal>;
+  readonly verifySession: (session: SessionCredential) => Promise<Sender>;
   /** `iss` of internal tokens. */
   readonly issuer: string;
   /** Wall clock, milliseconds since 1970. */
@@ -163,7 +165,7 @@ export function makeAuthenticator(options: AuthenticatorOptions): Authenticator 
 
   return {
     async authenticate(authorization, workspace, resource) {
-      if (isSession(authorization)) return options.verifySession(authorization);
+      if (isSession(authorization)) return actInWorkspace(await options.verifySession(authorization), workspace);
       return authenticateWith(authorization, resource, async (credential) => {
         if (isKey(credential)) return verifyKey(credential);
         const jwt = readJwt(credential);
@@ -226,6 +228,15 @@ export function makeAuthenticator(options: AuthenticatorOptions): Authenticator 
     },
     size: () => verdicts.size,
   };
+}
+
+/** Returns the principal that the sender of a session is in the workspace of the request; 401 if it is none there. */
+async function actInWorkspace(sender: Sender, findWorkspace: FindWorkspace | undefined): Promise<Principal> {
+  if (sender.kind !== 'person') return sender;
+  const workspace = await findWorkspace?.();
+  const principal = workspace && actAs(sender, workspace);
+  if (principal === undefined) throw invalidCredential();
+  return principal;
 }
 
 /**

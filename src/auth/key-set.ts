@@ -161,15 +161,16 @@ export function buildDiscoveryUrl(issuerUrl: string): string {
   return `${issuerUrl.replace(/\/$/, '')}/.well-known/openid-configuration`;
 }
 
-async function discover(
+/** Fetches the provider's metadata, which must be those of this issuer. Throws HttpClientError, its message naming the URL. */
+export async function fetchMetadata(
   outbound: HttpClient,
   issuerUrl: string,
   signal: AbortSignal,
   contact: Contact,
-): Promise<string> {
+): Promise<unknown> {
   const url = buildDiscoveryUrl(issuerUrl);
   const document = await fetchDocument(outbound, url, signal, contact);
-  const { issuer, jwks_uri: jwksUri } = (document ?? {}) as { issuer?: unknown; jwks_uri?: unknown };
+  const { issuer } = (document ?? {}) as { issuer?: unknown };
   if (issuer !== issuerUrl) {
     const actualIssuer = typeof issuer === 'string' ? JSON.stringify(issuer.slice(0, 200)) : 'missing';
     throw new HttpClientError(
@@ -177,8 +178,18 @@ async function discover(
       `${url}: its issuer is ${actualIssuer}, not ${JSON.stringify(issuerUrl)}`,
     );
   }
-  if (typeof jwksUri !== 'string') throw new HttpClientError('BAD_RESPONSE', `${url}: it has no jwks_uri`);
-  return jwksUri;
+  return document;
+}
+
+async function discover(
+  outbound: HttpClient,
+  issuerUrl: string,
+  signal: AbortSignal,
+  contact: Contact,
+): Promise<string> {
+  const { jwks_uri: jwksUri } = (await fetchMetadata(outbound, issuerUrl, signal, contact)) as { jwks_uri?: unknown };
+  if (typeof jwksUri === 'string') return jwksUri;
+  throw new HttpClientError('BAD_RESPONSE', `${buildDiscoveryUrl(issuerUrl)}: it has no jwks_uri`);
 }
 
 async function fetchDocument(

@@ -1,14 +1,15 @@
-// Sessions of the console: a key or a link is exchanged for 256 random bits, of which only the SHA-256 is stored. Every
-// request of a session looks it up, in one statement: the end of a session, or of its key, applies at once and in every
+// Sessions of the console: a key, a link or the sign-in of a person is exchanged for 256 random bits, of which only the SHA-256 is stored. Every
+// request of a session looks it up, in one statement: the end of a session, of its key or of a membership, applies at once and in every
 // process.
 import { randomBytes, timingSafeEqual } from 'node:crypto';
 import { invalidCredential, sessionEnded } from '../errors.ts';
 import type { SessionCredential } from '../model/credential.ts';
-import { KEY_ID, type Principal } from '../model/principal.ts';
+import { KEY_ID, type Sender } from '../model/principal.ts';
 import type { WriteActivity } from '../store/activity.ts';
 import type { StoredKey } from '../store/credentials.ts';
 import type { SessionToStore, StoredSession, Subject } from '../store/sessions.ts';
 import { hashCredential, isKey } from './api-key.ts';
+import { type PeopleSettings, toSender } from './people.ts';
 
 export interface NewSession {
   /** The secret, for the cookie. */
@@ -27,10 +28,12 @@ export interface Sessions {
   signIn(key: string, userAgent: string): Promise<NewSession>;
   /** Exchanges the one-time code of a link for a session; 401 when it was used, has expired, or never existed. */
   signInByLink(code: string, userAgent: string): Promise<NewSession>;
+  /** Creates a session of a person whom the OpenID provider has signed in. */
+  signInPerson(personId: string, userAgent: string): Promise<NewSession>;
   /** Creates a one-time code that signs the operator in, or undefined if the operator's key is not loaded. */
   makeLink(writeActivity?: WriteActivity): Promise<NewLink | undefined>;
-  /** Returns the principal of the session with its current permissions; 401 when it has ended. */
-  verify(credential: SessionCredential): Promise<Principal>;
+  /** Returns the sender of the session with its current permissions; 401 when it has ended. */
+  verify(credential: SessionCredential): Promise<Sender>;
   /** Ends the session; false when it does not exist. */
   end(credential: SessionCredential): Promise<boolean>;
   /** Writes the last use of the sessions that were used since the last flush. */
@@ -54,11 +57,15 @@ export interface SessionOptions {
   readonly takeLink: (codeHash: Buffer) => Promise<string | undefined>;
   /** SHA-256 (hex) of the current operator's key, or undefined if it is not loaded yet. */
   readonly operatorHash: () => string | undefined;
+  /** Settings of the provider that people sign in with, or undefined without one. */
+  readonly people: PeopleSettings | undefined;
   /** Wall clock, milliseconds since 1970. */
   readonly now: () => number;
 }
 
 const MAX_AGE_MS = 7 * 24 * 3600 * 1000;
+// The provider is asked again after a day: roles and mail addresses are as of the sign-in.
+const MAX_PERSON_AGE_MS = 24 * 3600 * 1000;
 const LINK_SECONDS = 600;
 const SECRET = /^[A-Za-z0-9_-]{43}$/;
 const MAX_USER_AGENT = 300;
@@ -101,6 +108,20 @@ export function makeSessions(options: SessionOptions): Sessions {
     return { subject: { apiKeyId: storedKey.id }, until: expiresAt };
   }
 
+  /**
+   * Returns the sender of a session, or undefined if it has ended. It shares rate limits and idempotency keys with its key
+   * (same credential id).
+   */
+  function findSender({ id: sessionId, key, person, operatorHash, expiresAt }: StoredSession): Sender | undefined {
+    if (key !== null) {
+      const { id, workspaceId, permissions, scope } = key;
+      return { kind: 'owner', permissions, workspaceId, scope, credentialId: KEY_ID + id, sessionId, expiresAt };
+    }
+    if (person !== null) return toSender(options.people, person, { sessionId, expiresAt });
+    if (operatorHash === null || operatorHash !== options.operatorHash()) return undefined;
+    return { kind: 'operator', scope: null, credentialId: 'operator', sessionId, expiresAt };
+  }
+
   return {
     async signIn(key, userAgent) {
       const { subject, until } = await findSubject(key);
@@ -111,6 +132,7 @@ export function makeSessions(options: SessionOptions): Sessions {
       if (operatorHash === undefined || operatorHash !== options.operatorHash()) throw invalidCredential();
       return createSession({ operatorHash }, userAgent);
     },
+    signInPerson: (personId, userAgent) => createSession({ personId }, userAgent, options.now() + MAX_PERSON_AGE_MS),
     async makeLink(writeActivity) {
       const operatorHash = options.operatorHash();
       if (operatorHash === undefined) return undefined;
@@ -120,10 +142,10 @@ export function makeSessions(options: SessionOptions): Sessions {
     },
     async verify({ sessionHash }) {
       const session = await options.find(sessionHash);
-      const isCurrent = session?.key != null || session?.operatorHash === options.operatorHash();
-      if (session === undefined || !isCurrent) throw sessionEnded();
+      const sender = session && findSender(session);
+      if (session === undefined || sender === undefined) throw sessionEnded();
       if (usedIds.size < MAX_USED) usedIds.add(session.id);
-      return toPrincipal(session);
+      return sender;
     },
     end: ({ sessionHash }) => options.remove(sessionHash),
     sweep: options.sweep,
@@ -134,11 +156,4 @@ export function makeSessions(options: SessionOptions): Sessions {
       await options.touch(ids);
     },
   };
-}
-
-/** Creates the principal of a session. It shares rate limits and idempotency keys with its key (same credential id). */
-function toPrincipal({ id: sessionId, key, expiresAt }: StoredSession): Principal {
-  if (key === null) return { kind: 'operator', scope: null, credentialId: 'operator', sessionId, expiresAt };
-  const { id, workspaceId, permissions, scope } = key;
-  return { kind: 'owner', permissions, workspaceId, scope, credentialId: KEY_ID + id, sessionId, expiresAt };
 }

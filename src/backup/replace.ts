@@ -140,6 +140,7 @@ from wda.workspace f where w.id = ${id} and f.id = ${formerId}`,
     sql`update wda.slug_holder set workspace_id = ${id} where workspace_id = ${formerId} and slug <> ${keptSlug}`,
     moveRows('api_key', true),
     moveRows('oauth_client', true),
+    moveRows('member', false),
     moveRows('agent_settings', true),
     moveRows('identity_provider', false),
   ];

@@ -18,6 +18,7 @@ const FILES: readonly (readonly [names: readonly string[], load: () => Promise<C
   [['cluster'], () => import('./commands/cluster.ts')],
   [['org', 'organization', 'workspace', 'ws'], () => import('./commands/workspace.ts')],
   [['key', 'client', 'signing-key'], () => import('./commands/credentials.ts')],
+  [['members'], () => import('./commands/members.ts')],
   [['agents', 'mcp'], () => import('./commands/agents.ts')],
   [['idp'], () => import('./commands/identity-provider.ts')],
   [['schema'], () => import('./commands/schema.ts')],

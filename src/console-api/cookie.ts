@@ -10,13 +10,16 @@ export interface SessionCookie {
   readonly write: (value: string, seconds: number) => string;
 }
 
+/** Creates the cookie of a session. Cookies ignore ports: `instance` in the name keeps servers on one host apart. */
+export const makeSessionCookie = (instance: string, isHttps: boolean): SessionCookie =>
+  makeCookie(`wda_${instance}`, isHttps, 'Strict');
+
 /**
- * Creates the cookie. Cookies ignore ports: `instance` in the name keeps servers on one host apart. With https the
- * prefix `__Host-` binds it to this host (draft-ietf-httpbis-rfc6265bis section 4.1.3).
+ * Creates a cookie. With https the prefix `__Host-` binds it to this host (draft-ietf-httpbis-rfc6265bis section 4.1.3).
  */
-export function makeSessionCookie(instance: string, isHttps: boolean): SessionCookie {
-  const name = `${isHttps ? '__Host-' : ''}wda_${instance}`;
-  const flags = `Path=/; HttpOnly; SameSite=Strict${isHttps ? '; Secure' : ''}`;
+export function makeCookie(plainName: string, isHttps: boolean, sameSite: 'Strict' | 'Lax'): SessionCookie {
+  const name = `${isHttps ? '__Host-' : ''}${plainName}`;
+  const flags = `Path=/; HttpOnly; SameSite=${sameSite}${isHttps ? '; Secure' : ''}`;
   return {
     read: (header) =>
       (header ?? '').split(';').flatMap((pair) => {

@@ -13,7 +13,7 @@ export const sessionOnly = (): ApiError =>
 
 /** Error of a session in a workspace where its key is not valid. A 401 would ask to sign in again. */
 export const sessionNotHere = (): ApiError =>
-  new ApiError('SESSION_NOT_VALID_HERE', 'The key that you have signed in with is not valid here');
+  new ApiError('SESSION_NOT_VALID_HERE', 'What you have signed in with is not valid here');
 
 /** Error of a request below /console/api from another page than the console's. */
 export const foreignPage = (): ApiError =>

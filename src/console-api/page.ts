@@ -35,6 +35,7 @@ export function readBuild(folder: string): ReadonlyMap<string, PageFile> | undef
 const INDEX = 'index.html';
 const PAGE = '/console/';
 const NONCE = '__WDA_NONCE__';
+const PROVIDER = '__WDA_SIGN_IN__';
 const METHODS = ['GET', 'HEAD'];
 
 const TYPES: Readonly<Record<string, string>> = {
@@ -73,6 +74,10 @@ const buildPageHeaders = (nonce: string): Readonly<Record<string, string>> => ({
   'Permissions-Policy': [...[...OFF, ...OFF_TOO].map((name) => `${name}=()`), 'clipboard-write=(self)'].join(', '),
 });
 
+/** Escapes text for HTML and its attributes. */
+export const escapeHtml = (text: string): string =>
+  text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
+
 const UNBUILT = `<!doctype html>
 <html lang="en"><meta charset="utf-8"><title>The console is not built</title>
 <h1>The console is not built</h1>
@@ -80,9 +85,13 @@ const UNBUILT = `<!doctype html>
 </html>
 `;
 
-/** Creates the mount of /console/ without the proxy. `build`: files, or undefined if there is no build. */
-export function makePageMount(build: ReadonlyMap<string, PageFile> | undefined): Mount {
-  const index = build?.get(INDEX)?.bytes.toString('utf8') ?? UNBUILT;
+/**
+ * Creates the mount of /console/ without the proxy. `build`: files, or undefined if there is no build. `providerName`: name of
+ * the OpenID provider that people sign in with, or undefined without one.
+ */
+export function makePageMount(build: ReadonlyMap<string, PageFile> | undefined, providerName = ''): Mount {
+  const page = build?.get(INDEX)?.bytes.toString('utf8') ?? UNBUILT;
+  const index = page.replaceAll(PROVIDER, escapeHtml(providerName));
   return {
     ...DEFAULT_ERROR_HANDLING,
     ownHeaders: ['X-Content-Type-Options', 'nosniff', 'Cross-Origin-Resource-Policy', 'same-origin'],

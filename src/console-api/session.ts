@@ -28,6 +28,8 @@ export interface SessionEndpointOptions {
 export interface SessionEndpoint {
   /** Handles /console/api/session. */
   readonly handleSession: (raw: RawRequest) => Promise<Reply>;
+  /** Formats Set-Cookie for a session. */
+  readonly formatCookie: (session: CreatedSession) => Promise<string>;
   /** Finds the session in the cookies of a request, ended or not, or undefined if there is none. */
   readonly findSession: (cookies: string | undefined) => Promise<SessionCredential | undefined>;
 }
@@ -58,18 +60,20 @@ export function createSessionEndpoint({
   const findSession = async (cookies: string | undefined): Promise<SessionCredential | undefined> =>
     (await readSessions(cookies)).at(-1);
 
+  const formatCookie = async ({ id, expiresAt }: CreatedSession): Promise<string> =>
+    (await cookie()).write(id, Math.ceil((expiresAt.getTime() - Date.now()) / 1000));
+
   async function signIn(raw: RawRequest): Promise<Reply> {
     const input = parseSignIn(await readJsonValue(await raw.body(MAX_BODY), raw));
     await attempts(getRateLimitKey(raw.address));
     const agent = raw.headers['user-agent'] ?? '';
-    const { id, expiresAt } =
+    const session =
       input.key === undefined
         ? await sessions.signInByLink(input.code, agent)
         : await sessions.signIn(input.key, agent);
     await signOut(raw);
-    const { write } = await cookie();
-    const seconds = Math.ceil((expiresAt.getTime() - Date.now()) / 1000);
-    return json(201, { data: { expiresAt: expiresAt.toISOString() } }, { 'Set-Cookie': write(id, seconds) });
+    const headers = { 'Set-Cookie': await formatCookie(session) };
+    return json(201, { data: { expiresAt: session.expiresAt.toISOString() } }, headers);
   }
 
   /** Ends the sessions of a browser, also before another sign-in; false when it had none. */
@@ -89,7 +93,7 @@ export function createSessionEndpoint({
     return noContent({ 'Set-Cookie': write('', 0) });
   }
 
-  return { handleSession, findSession };
+  return { handleSession, formatCookie, findSession };
 }
 
 type SignInInput =

@@ -368,6 +368,10 @@ export function describeVia({ principal, via }: Pick<RequestContext, 'principal'
 
 function identify(principal: Principal): object {
   const { credentialId } = principal;
+  if (principal.kind !== 'external' && principal.person !== undefined) {
+    const { id, subject } = principal.person;
+    return { kind: 'person', id, subject };
+  }
   if (credentialId.startsWith(KEY_ID)) return { kind: 'key', id: credentialId.slice(KEY_ID.length) };
   if (credentialId.startsWith(CLIENT_ID)) return { kind: 'client', id: credentialId.slice(CLIENT_ID.length) };
   if (principal.kind === 'external') return { kind: 'user', id: principal.claims.sub, issuer: principal.claims.iss };

@@ -1,5 +1,5 @@
-// Facts about the events of a feed or of a history besides their rows: ids, and who made the changes, with the names that keys
-// and clients have now.
+// Facts about the events of a feed or of a history besides their rows: ids, and who made the changes, with the names that keys,
+// clients and people have now.
 import type { Principal } from '../model/principal.ts';
 import { getEpoch, type Workspace } from '../model/workspace.ts';
 import type { FeedView } from '../plan/feed.ts';
@@ -47,7 +47,7 @@ function listTexts(rows: readonly FeedRow[], member: 'seq' | 'xid' | 'actor'): r
 }
 
 // The begin of the text of an actor (describeActor()) that has a name: parsing the texts of 1,000 rows would take 1 ms.
-const CREDENTIAL = /^\{"kind":"(key|client)","id":"([^"\\]+)"/;
+const CREDENTIAL = /^\{"kind":"(key|client|person)","id":"([^"\\]+)"/;
 
 /** Makes a search for the begin that tries first what it has found before: most changes are by the same few. */
 function makeFindBegin(): (actor: string) => string | undefined {
@@ -60,7 +60,7 @@ function makeFindBegin(): (actor: string) => string | undefined {
   };
 }
 
-/** Returns the names of keys and clients by the begin of their text. */
+/** Returns the names of keys, clients and people by the begin of their text. */
 async function loadActorNames(
   databases: Pick<Databases, 'directory'>,
   workspaceId: string,
@@ -86,7 +86,7 @@ export function rethrowControl(error: unknown): never {
   throw toControlError(error);
 }
 
-/** Makes the function that returns the actor of a change as JSON text, with the name that its key or client has now. */
+/** Makes the function that returns the actor of a change as JSON text, with the name that its key, client or person has now. */
 function makeShowActor(names: ReadonlyMap<string, string | null>): (actor: string | null) => string {
   const findBegin = makeFindBegin();
   const members = new Map([...names].map(([begin, name]) => [begin, `,"name":${JSON.stringify(name)}`]));

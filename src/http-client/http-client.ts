@@ -12,7 +12,14 @@ export interface HttpClient {
   /** Resolves the URL's host and checks its addresses without connecting. Throws HttpClientError. */
   resolve(url: string, signal: AbortSignal): Promise<void>;
   /** Fetches a JSON document by GET, at most MAX_BYTES, no redirects. Throws HttpClientError. Sets the fields of `contact`. */
-  fetchJson(url: string, signal: AbortSignal, contact?: Contact): Promise<unknown>;
+  fetchJson(
+    url: string,
+    signal: AbortSignal,
+    contact?: Contact,
+    headers?: Readonly<Record<string, string>>,
+  ): Promise<unknown>;
+  /** Sends a form by POST and returns the JSON document of the answer, under the same limits. Throws HttpClientError. */
+  postForm(url: string, options: FormOptions): Promise<unknown>;
   /**
    * Sends a body by POST; no redirects. Resolves whatever the status is, also when the body of the answer does not come.
    * Throws HttpClientError, and the reason of the signal when it has ended the request.
@@ -27,6 +34,12 @@ export interface PostOptions {
   /** Milliseconds from the begin of the connection to the last header. */
   readonly timeoutMs: number;
   readonly signal?: AbortSignal | undefined;
+}
+
+export interface FormOptions {
+  readonly form: URLSearchParams;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly signal: AbortSignal;
 }
 
 export interface PostAnswer {
@@ -192,6 +205,53 @@ export function makeHttpClient({ lookup = systemLookup, ...options }: HttpClient
     allowH2: false,
   });
 
+  /** Sends a request for a JSON document. Throws HttpClientError. */
+  async function requestJson(
+    text: string,
+    signal: AbortSignal,
+    contact: Contact,
+    {
+      headers,
+      ...message
+    }: { readonly method: 'GET' | 'POST'; readonly headers: Readonly<Record<string, string>>; readonly body?: string },
+  ): Promise<unknown> {
+    const { url, scheme } = parse(text);
+    const host = getHost(url);
+    // An address is not looked up, so it is checked here.
+    contact.isPrivate ||= isIP(host) !== 0 && addressKind(host) === 'private';
+    // Loaded on demand: many servers have no identity provider, and undici has 110 modules of 1.3 MB.
+    const { Agent, request } = await import('undici');
+    const agent = new Agent(agentOptions(scheme, contact));
+    agents.add(agent);
+    try {
+      const response = await request(url, {
+        ...message,
+        dispatcher: agent,
+        signal,
+        headers: { accept: 'application/json', 'accept-encoding': 'identity', ...headers },
+      });
+      if (response.statusCode !== 200) {
+        response.body.on('error', () => undefined).destroy();
+        const { statusCode } = response;
+        const redirected = statusCode >= 300 && statusCode < 400 ? ', and redirects are not followed' : '';
+        throw new HttpClientError('BAD_RESPONSE', `answered ${statusCode}${redirected}`);
+      }
+      const chunks: Buffer[] = [];
+      let size = 0;
+      for await (const chunk of response.body) {
+        size += (chunk as Buffer).length;
+        if (size > MAX_BYTES) throw tooLarge();
+        chunks.push(chunk as Buffer);
+      }
+      return parseJson(Buffer.concat(chunks));
+    } catch (error) {
+      throw toHttpClientError(error);
+    } finally {
+      agents.delete(agent);
+      agent.destroy().catch(() => undefined);
+    }
+  }
+
   return {
     findMistake,
     async resolve(text, signal) {
@@ -206,42 +266,19 @@ export function makeHttpClient({ lookup = systemLookup, ...options }: HttpClient
       });
       checkAddresses(scheme, addresses);
     },
-    async fetchJson(text, signal, contact = { isPrivate: false }) {
-      const { url, scheme } = parse(text);
-      const host = getHost(url);
-      // An address is not looked up, so it is checked here.
-      contact.isPrivate ||= isIP(host) !== 0 && addressKind(host) === 'private';
-      // Loaded on demand: many servers have no identity provider, and undici has 110 modules of 1.3 MB.
-      const { Agent, request } = await import('undici');
-      const agent = new Agent(agentOptions(scheme, contact));
-      agents.add(agent);
-      try {
-        const response = await request(url, {
-          dispatcher: agent,
-          signal,
-          headers: { accept: 'application/json', 'accept-encoding': 'identity' },
-        });
-        if (response.statusCode !== 200) {
-          response.body.on('error', () => undefined).destroy();
-          const { statusCode } = response;
-          const redirected = statusCode >= 300 && statusCode < 400 ? ', and redirects are not followed' : '';
-          throw new HttpClientError('BAD_RESPONSE', `answered ${statusCode}${redirected}`);
-        }
-        const chunks: Buffer[] = [];
-        let size = 0;
-        for await (const chunk of response.body) {
-          size += (chunk as Buffer).length;
-          if (size > MAX_BYTES) throw tooLarge();
-          chunks.push(chunk as Buffer);
-        }
-        return parseJson(Buffer.concat(chunks));
-      } catch (error) {
-        throw toHttpClientError(error);
-      } finally {
-        agents.delete(agent);
-        agent.destroy().catch(() => undefined);
-      }
-    },
+    fetchJson: (text, signal, contact = { isPrivate: false }, headers = {}) =>
+      requestJson(text, signal, contact, { method: 'GET', headers }),
+    postForm: (text, { form, headers, signal }) =>
+      requestJson(
+        text,
+        signal,
+        { isPrivate: false },
+        {
+          method: 'POST',
+          headers: { ...headers, 'content-type': 'application/x-www-form-urlencoded' },
+          body: form.toString(),
+        },
+      ),
     post: makePost(parse, receivers),
     async close() {
       await Promise.all([...agents].map((agent) => agent.destroy()));

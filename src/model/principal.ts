@@ -29,9 +29,11 @@ export interface Owner {
   readonly expiresAt?: number;
   /** Id of the session of the console that sent the request. */
   readonly sessionId?: string;
+  /** The person who has signed in, or undefined for a key or client. */
+  readonly person?: PersonName;
 }
 
-/** The administrator of the whole instance, who has the operator key. */
+/** The administrator of the whole instance, who has the operator key or is a person with the operator's role. */
 export interface Operator {
   readonly kind: 'operator';
   readonly scope: Scope;
@@ -40,6 +42,8 @@ export interface Operator {
   readonly expiresAt?: number;
   /** Id of the session of the console that sent the request. */
   readonly sessionId?: string;
+  /** The person who has signed in, or undefined with the operator key. */
+  readonly person?: PersonName;
 }
 
 /**
@@ -83,9 +87,82 @@ export function toKeyPrincipal({ permissions, grants, ...rest }: KeyHolder): Key
 
 export type Principal = Owner | Operator | External;
 
-/** Prefixes of credential ids of API keys and of OAuth clients, before their own ids. */
+/** A person as activity and history name it. */
+export interface PersonName {
+  readonly id: string;
+  readonly name: string;
+  /** Subject at the provider (`sub`). */
+  readonly subject: string;
+}
+
+export const MEMBER_ROLES = ['owner', 'editor', 'viewer'] as const;
+export type MemberRole = (typeof MEMBER_ROLES)[number];
+
+/** The role of a person in a workspace or, with `workspaceId` null, in an organization with all of its workspaces. */
+export interface Membership {
+  readonly organizationId: string;
+  readonly workspaceId: string | null;
+  readonly role: MemberRole;
+}
+
+/**
+ * A person who is signed in to the console, in a request that names no workspace. In a workspace it acts with the rights
+ * of its memberships, as an Owner (actAs()).
+ */
+export interface Person {
+  readonly kind: 'person';
+  readonly scope: null;
+  readonly credentialId: string;
+  readonly person: PersonName;
+  readonly memberships: readonly Membership[];
+  readonly expiresAt?: number;
+  readonly sessionId?: string;
+}
+
+/** Sender of a request for which it is not decided yet in which workspace it acts. */
+export type Sender = Principal | Person;
+
+const ROLE_PERMISSIONS: Readonly<Record<MemberRole, Permissions>> = {
+  owner: 'OWNER',
+  editor: 'READ_WRITE',
+  viewer: 'READ_ONLY',
+};
+
+/** Returns the principal that the person is in a workspace, by the highest of its roles there, or undefined without one. */
+function actIn(sender: Person, workspace: { readonly id: string; readonly organizationId: string }): Owner | undefined {
+  const { scope, credentialId, person, memberships, expiresAt, sessionId } = sender;
+  const roles = memberships.flatMap(({ organizationId, workspaceId, role }) =>
+    workspaceId === workspace.id || (workspaceId === null && organizationId === workspace.organizationId) ? [role] : [],
+  );
+  const role = MEMBER_ROLES.find((one) => roles.includes(one));
+  if (role === undefined) return undefined;
+  return {
+    kind: 'owner',
+    permissions: ROLE_PERMISSIONS[role],
+    workspaceId: workspace.id,
+    ...{ scope, credentialId, person },
+    ...(expiresAt === undefined ? {} : { expiresAt }),
+    ...(sessionId === undefined ? {} : { sessionId }),
+  };
+}
+
+/** Returns the principal that a sender is in a workspace, or undefined for a person who is no member there. */
+export const actAs = (
+  sender: Sender,
+  workspace: { readonly id: string; readonly organizationId: string },
+): Principal | undefined => (sender.kind === 'person' ? actIn(sender, workspace) : sender);
+
+/** Returns whether the person owns the organization, or, with `orPart`, the organization or a workspace of it. */
+export const ownsOrganization = ({ memberships }: Person, id: string, orPart: boolean): boolean =>
+  memberships.some(
+    ({ organizationId, workspaceId, role }) =>
+      organizationId === id && role === 'owner' && (orPart || workspaceId === null),
+  );
+
+/** Prefixes of credential ids of API keys, of OAuth clients and of people, before their own ids. */
 export const KEY_ID = 'key:';
 export const CLIENT_ID = 'client:';
+export const PERSON_ID = 'person:';
 
 export function mayWrite(principal: Principal): boolean {
   return principal.kind === 'operator' || principal.permissions !== 'READ_ONLY';
@@ -100,8 +177,9 @@ export function isValidIn(principal: Principal, workspaceId: string): boolean {
 }
 
 /** Returns whether the principal may use some of the admin API: never with a scope, as a new key could have none. */
-export function isAdministrator(principal: Principal): principal is Operator | Owner {
+export function isAdministrator(principal: Sender): principal is Operator | Owner | Person {
   if (principal.scope !== null) return false;
+  if (principal.kind === 'person') return principal.memberships.some(({ role }) => role === 'owner');
   return principal.kind === 'operator' || (principal.kind === 'owner' && principal.permissions === 'OWNER');
 }
 

@@ -52,6 +52,7 @@ export type WorkspaceState = (typeof WORKSPACE_STATES)[number];
 
 export interface Workspace {
   readonly id: string;
+  readonly organizationId: string;
   readonly organization: string;
   readonly slug: string;
   /** Name for people. */

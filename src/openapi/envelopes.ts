@@ -118,9 +118,10 @@ const RESPONSES: Properties = {
     },
   ),
   'wda.Actor': responseSchema(
-    { kind: { enum: ['operator', 'key', 'client', 'user'] }, id: { type: 'string' } },
+    { kind: { enum: ['operator', 'person', 'key', 'client', 'user'] }, id: { type: 'string' } },
     {
       name: { type: ['string', 'null'] },
+      subject: { type: 'string', description: 'Of a person: at the OpenID provider.' },
       issuer: { type: 'string' },
       via: { enum: ['api', 'console', 'mcp'] },
       requestId: { type: 'string' },

@@ -23,6 +23,7 @@ export const TAGS = {
   mcp: 'What agents may do, by the Model Context Protocol.',
   identityProvider: 'The identity provider whose tokens a workspace accepts, besides those of the server.',
   access: 'What a user with given claims would be answered.',
+  members: 'People who may use the console, of an organization or of a workspace.',
   console: 'Who is signed in to the console.',
   oauth: 'OAuth 2.0: tokens for clients, and what others need to verify them.',
   activity: 'Who changed what, and when.',

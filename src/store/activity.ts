@@ -1,17 +1,22 @@
 // The log of administrative changes: written in the transaction of each change, kept for some time, read newest first.
 import type { Database, Session } from '../database/pool.ts';
 import { isStorable } from '../model/exact-json.ts';
-import type { Principal } from '../model/principal.ts';
+import type { Sender } from '../model/principal.ts';
 import { type Fragment, join, sql, toQuery } from '../sql/fragment.ts';
 
 type Queryable = Pick<Session, 'query'>;
 
-/** The author of a change: the operator, an API key, an OAuth client, a user of an identity provider, or the server itself. */
+/**
+ * The author of a change: the operator, a person who is signed in to the console, an API key, an OAuth client, a user of an
+ * identity provider, or the server itself.
+ */
 export interface Actor {
-  readonly kind: 'operator' | 'key' | 'client' | 'user' | 'server';
-  /** Id of the key or client, or the `sub` of the user. */
+  readonly kind: 'operator' | 'person' | 'key' | 'client' | 'user' | 'server';
+  /** Id of the person, key or client, or the `sub` of the user. */
   readonly id: string;
   readonly name: string;
+  /** Subject of a person at the provider. */
+  readonly subject?: string;
 }
 
 export interface Activity {
@@ -41,8 +46,9 @@ const MAX_DETAILS = 4000;
 const MAX_NAME = 200;
 
 /** Loads the actor of a credential with its current name, as keys and clients may be deleted later. */
-export async function loadActor(db: Queryable, principal: Principal): Promise<Actor> {
+export async function loadActor(db: Queryable, principal: Sender): Promise<Actor> {
   const { kind, credentialId } = principal;
+  if (kind !== 'external' && principal.person !== undefined) return { kind: 'person', ...principal.person };
   if (kind === 'operator') return { kind, id: kind, name: kind };
   const id = credentialId.slice(credentialId.indexOf(':') + 1);
   if (kind === 'external') {
@@ -61,8 +67,8 @@ export async function insertActivity(session: Queryable, activity: Activity): Pr
   const { actor, action, organization, workspace, entity, subject, details } = activity;
   const text = JSON.stringify(details);
   await session.query(
-    toQuery(sql`insert into wda.activity (actor_kind, actor_id, actor_name, action, organization, workspace, workspace_id, entity, subject, details)
-values (${actor.kind}, ${actor.id}, ${actor.name}, ${action}, ${organization}, ${workspace?.slug ?? null}, ${workspace?.id ?? null},
+    toQuery(sql`insert into wda.activity (actor_kind, actor_id, actor_name, actor_subject, action, organization, workspace, workspace_id, entity, subject, details)
+values (${actor.kind}, ${actor.id}, ${actor.name}, ${actor.subject ?? null}, ${action}, ${organization}, ${workspace?.slug ?? null}, ${workspace?.id ?? null},
   ${entity}, ${subject}, ${text.length > MAX_DETAILS ? '{"truncated": true}' : text}::jsonb)`),
   );
 }
@@ -102,7 +108,7 @@ export function loadActivity(db: Database, filter: ActivityFilter): Promise<read
     ...(before === undefined ? [] : [sql`a.id < ${before}`]),
   ];
   return db.query<StoredActivity>(
-    toQuery(sql`select a.id, a.at, json_build_object('kind', a.actor_kind, 'id', a.actor_id, 'name', a.actor_name) as actor,
+    toQuery(sql`select a.id, a.at, json_strip_nulls(json_build_object('kind', a.actor_kind, 'id', a.actor_id, 'name', a.actor_name, 'subject', a.actor_subject)) as actor,
   a.action, a.organization, a.workspace, a.entity, a.subject, a.details
 from wda.activity a where ${join(conditions, ' and ')} order by a.id desc limit ${limit}`),
   );

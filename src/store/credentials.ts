@@ -1,7 +1,7 @@
 // Looks up API keys and the operator's key in the control tables, by hash.
 import type { Database } from '../database/pool.ts';
 import { parseExact } from '../model/exact-json.ts';
-import { CLIENT_ID, KEY_ID, type KeyGrants, type KeyPermissions, type Scope } from '../model/principal.ts';
+import { CLIENT_ID, KEY_ID, type KeyGrants, type KeyPermissions, PERSON_ID, type Scope } from '../model/principal.ts';
 import { type Fragment, sql, toQuery } from '../sql/fragment.ts';
 import { loadFact } from './instance.ts';
 import { readScope, scopeNames, scopeText } from './scopes.ts';
@@ -126,7 +126,7 @@ export async function storeOperatorHash(db: Database, hash: string): Promise<str
   return stored;
 }
 
-/** Returns the names of keys and clients of a workspace that exist. `credentials`: `key:` or `client:` and the id of each. */
+/** Returns the names of keys and clients of a workspace, and of people, that exist. `credentials`: `key:`, `client:` or `person:` and the id of each. */
 export async function loadCredentialNames(
   db: Pick<Database, 'query'>,
   workspaceId: string,
@@ -134,7 +134,8 @@ export async function loadCredentialNames(
 ): Promise<ReadonlyMap<string, string>> {
   const rows = await db.query<{ credential: string; name: string }>(
     toQuery(sql`select ${KEY_ID} || id as credential, name from wda.api_key where workspace_id = ${workspaceId} and ${KEY_ID} || id = any(${credentials}::text[])
-union all select ${CLIENT_ID} || client_id, name from wda.oauth_client where workspace_id = ${workspaceId} and ${CLIENT_ID} || client_id = any(${credentials}::text[])`),
+union all select ${CLIENT_ID} || client_id, name from wda.oauth_client where workspace_id = ${workspaceId} and ${CLIENT_ID} || client_id = any(${credentials}::text[])
+union all select ${PERSON_ID} || id, name from wda.person where id::text = any(${credentials.flatMap((one) => (one.startsWith(PERSON_ID) ? [one.slice(PERSON_ID.length)] : []))}::text[])`),
   );
   return new Map(rows.map(({ credential, name }) => [credential, name]));
 }

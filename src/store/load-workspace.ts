@@ -19,6 +19,7 @@ import { WORKSPACES } from './workspaces.ts';
 /** Row of a workspace in the control tables; `document` is the result of parseSchemaDocument(). */
 export interface WorkspaceRow {
   readonly id: string;
+  readonly organizationId?: string;
   readonly organization: string;
   readonly slug: string;
   readonly name: string;
@@ -60,6 +61,7 @@ export function makeWorkspace(
   }
   return {
     id: row.id,
+    organizationId: row.organizationId ?? '',
     organization: row.organization,
     slug: row.slug,
     name: row.name,
@@ -98,7 +100,7 @@ function* collectOwners(table: Table): Iterable<readonly [string, ConstraintOwne
 }
 
 const COLUMNS =
-  (): Fragment => sql`w.id, o.slug, w.slug, w.name, w.version::text, w.database_schema, w.document::text, w.names::text, w.gates::text, w.entity_ids::text, w.epoch, w.moves::text, w.cors_origins::text, w.state, (o.limits || w.limits)::text,
+  (): Fragment => sql`w.id, o.id::text, o.slug, w.slug, w.name, w.version::text, w.database_schema, w.document::text, w.names::text, w.gates::text, w.entity_ids::text, w.epoch, w.moves::text, w.cors_origins::text, w.state, (o.limits || w.limits)::text,
   ${isUpToDate()}, a.enabled, a.writes, a.entities::text[]::text, p.issuer_url, p.jwks_uri, p.audience, p.default_permissions, p.enabled, p.role_claim, p.required_claims::text`;
 
 /**
@@ -125,6 +127,7 @@ where o.slug = ${organization} and w.slug = ${slug}`,
   if (row === undefined) return undefined;
   const [
     id,
+    organizationId,
     org,
     workspaceSlug,
     name,
@@ -149,6 +152,7 @@ where o.slug = ${organization} and w.slug = ${slug}`,
   const workspace = makeWorkspace(
     {
       id: id as string,
+      organizationId: organizationId as string,
       organization: org as string,
       slug: workspaceSlug as string,
       name: name as string,

@@ -1,10 +1,12 @@
 // Migrations in the control tables: their request, progress and outcome.
 import type { Database, Session } from '../database/pool.ts';
+import type { Operator, Owner, Person } from '../model/principal.ts';
 import type { SchemaDocument } from '../schema/format.ts';
 import { type Fragment, sql, toQuery } from '../sql/fragment.ts';
 import type { LockHolder } from '../topology/topology.ts';
 import type { Actor } from './activity.ts';
 import { loadPage, type PageOf } from './pages.ts';
+import { isAdministeredBy } from './people.ts';
 import { WORKSPACES } from './workspaces.ts';
 
 type Queryable = Pick<Session, 'query'>;
@@ -92,17 +94,17 @@ export interface PlacedMigration extends Migration {
 }
 
 /**
- * Loads migrations that have not ended, newest first; a workspace has at most one. `workspaceId`: id of one workspace.
+ * Loads migrations that have not ended, newest first, of the workspaces that the sender administers; each has at most one.
  */
 export function loadOpenMigrations(
   db: Database,
-  workspaceId: string | null,
+  sender: Operator | Owner | Person,
   limit: number,
 ): Promise<readonly PlacedMigration[]> {
   return db.query<PlacedMigration>(
     toQuery(sql`select ${COLUMNS}, o.slug as organization, w.slug as workspace
 from ${WORKSPACES} join wda.migration m on m.workspace_id = w.id
-where m.state in ('pending', 'running') and (${workspaceId}::bigint is null or w.id = ${workspaceId}::bigint)
+where m.state in ('pending', 'running') and ${isAdministeredBy(sender)}
 order by m.id desc limit ${limit}`),
   );
 }

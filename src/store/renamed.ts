@@ -6,6 +6,7 @@ import { WORKSPACES } from './workspaces.ts';
 
 export interface Renamed {
   readonly id: string;
+  readonly organizationId: string;
   readonly organization: string;
   /** Its present slug. */
   readonly slug: string;
@@ -22,7 +23,7 @@ export async function loadRenamed(
 ): Promise<Renamed | undefined> {
   const rows = await db.query<Renamed>(
     toQuery(
-      sql`select w.id::text, o.slug as organization, w.slug from ${WORKSPACES} join wda.slug_holder h on h.workspace_id = w.id
+      sql`select w.id::text, o.id::text as "organizationId", o.slug as organization, w.slug from ${WORKSPACES} join wda.slug_holder h on h.workspace_id = w.id
 where o.slug = ${organization} and h.organization_id = o.id and h.slug = ${slug} and h.redirect_until > now() and w.slug <> h.slug`,
       'load-renamed',
     ),

@@ -5,12 +5,14 @@ import type { Permissions, Scope } from '../model/principal.ts';
 import { type Fragment, sql, toQuery } from '../sql/fragment.ts';
 import type { WriteActivity } from './activity.ts';
 import { loadPage, type PageOf } from './pages.ts';
+import { PERSON_JSON, parsePerson, type StoredPerson } from './people.ts';
 import { readScope, scopeText } from './scopes.ts';
 
-/** Owner of a session: an API key, or the operator's key (its SHA-256, hex). */
+/** Owner of a session: an API key, a person, or the operator's key (its SHA-256, hex). */
 export type Subject =
-  | { readonly apiKeyId: string; readonly operatorHash?: undefined }
-  | { readonly apiKeyId?: undefined; readonly operatorHash: string };
+  | { readonly apiKeyId: string; readonly personId?: undefined; readonly operatorHash?: undefined }
+  | { readonly apiKeyId?: undefined; readonly personId: string; readonly operatorHash?: undefined }
+  | { readonly apiKeyId?: undefined; readonly personId?: undefined; readonly operatorHash: string };
 
 /**
  * A session in force, with the current permissions of its key; that of the operator has the hash of the key that
@@ -27,6 +29,7 @@ export interface StoredSession {
     readonly permissions: Permissions;
     readonly scope: Scope;
   } | null;
+  readonly person: StoredPerson | null;
 }
 
 export interface SessionToStore {
@@ -36,14 +39,16 @@ export interface SessionToStore {
   readonly userAgent: string;
 }
 
-// Limit for each key, which may be shared, and for the operator. A new session ends the least recently used one.
+// Limit for each key, which may be shared, each person, and the operator. A new session ends the least recently used one.
 const MAX_SESSIONS = 100;
 const MAX_LINKS = 20;
 
 const idleFor = (seconds: number): Fragment => sql`make_interval(secs => ${seconds}::int8)`;
 
-const isSubject = ({ apiKeyId, operatorHash }: Subject): Fragment =>
-  apiKeyId === undefined ? sql`operator_hash = ${operatorHash}` : sql`api_key_id = ${apiKeyId}`;
+function isSubject({ apiKeyId, personId, operatorHash }: Subject): Fragment {
+  if (apiKeyId !== undefined) return sql`api_key_id = ${apiKeyId}`;
+  return personId === undefined ? sql`operator_hash = ${operatorHash}` : sql`person_id = ${personId}`;
+}
 
 /** Returns the session with this hash, or undefined if there is none, or if it or its key has expired. */
 export async function findSession(
@@ -53,8 +58,8 @@ export async function findSession(
 ): Promise<StoredSession | undefined> {
   const [row] = await db.run(
     toQuery(
-      sql`select s.id, s.operator_hash, (extract(epoch from least(s.expires_at, k.expires_at)) * 1000)::int8, k.id, k.workspace_id, k.permissions, ${scopeText(sql`k`)}
-          from wda.session s left join wda.api_key k on k.id = s.api_key_id
+      sql`select s.id, s.operator_hash, (extract(epoch from least(s.expires_at, k.expires_at)) * 1000)::int8, k.id, k.workspace_id, k.permissions, ${scopeText(sql`k`)}, ${PERSON_JSON}
+          from wda.session s left join wda.api_key k on k.id = s.api_key_id left join wda.person p on p.id = s.person_id
           where s.id_hash = ${idHash} and s.expires_at > now() and s.last_used_at > now() - ${idleFor(idleSeconds)}
             and (k.expires_at is null or k.expires_at > now())`,
       'find-session',
@@ -62,7 +67,7 @@ export async function findSession(
     'read',
   );
   if (row === undefined) return undefined;
-  const [id, operatorHash, expiresAt, keyId, workspaceId, permissions, scope] = row as [
+  const [id, operatorHash, expiresAt, keyId, workspaceId, permissions, scope, person] = row as [
     string,
     string | null,
     string,
@@ -70,19 +75,21 @@ export async function findSession(
     string,
     Permissions,
     string | null,
+    string | null,
   ];
   return {
     id,
     operatorHash,
     expiresAt: Number(expiresAt),
     key: keyId === null ? null : { id: keyId, workspaceId, permissions, scope: readScope(scope) },
+    person: parsePerson(person) ?? null,
   };
 }
 
 /** Creates a session; returns false if the key does not exist. */
 export async function createSession(db: Database, session: SessionToStore): Promise<boolean> {
   const { idHash, subject, expiresAt, userAgent } = session;
-  const { apiKeyId, operatorHash = null } = subject;
+  const { apiKeyId, personId = null, operatorHash = null } = subject;
   const owner =
     apiKeyId === undefined ? sql`(values (null::int8))` : sql`(select id from wda.api_key where id = ${apiKeyId})`;
   const rows = await db.query(
@@ -91,8 +98,8 @@ export async function createSession(db: Database, session: SessionToStore): Prom
     select id from wda.session where ${isSubject(subject)} order by last_used_at desc, id desc offset ${MAX_SESSIONS - 1}::int8
   )
 )
-insert into wda.session (id_hash, api_key_id, operator_hash, expires_at, user_agent)
-select ${idHash}, holder.id, ${operatorHash}, ${expiresAt.toISOString()}::timestamptz, ${userAgent}
+insert into wda.session (id_hash, api_key_id, person_id, operator_hash, expires_at, user_agent)
+select ${idHash}, holder.id, ${personId}::int8, ${operatorHash}, ${expiresAt.toISOString()}::timestamptz, ${userAgent}
 from ${owner} as holder (id) returning id`),
   );
   return rows.length > 0;
@@ -104,8 +111,8 @@ export async function endSession(db: Database, idHash: Buffer): Promise<boolean>
   return rows.length > 0;
 }
 
-/** Filter of sessions: those of one key (null: of no key), or all. */
-export type SessionOwner = 'anybody' | { readonly apiKeyId: string | null };
+/** Filter of sessions: those of one key or person (null: of none), or all. */
+export type SessionOwner = 'anybody' | { readonly apiKeyId: string | null } | { readonly personId: string };
 
 /** A session in lists. */
 export interface OpenSession {
@@ -117,6 +124,7 @@ export interface OpenSession {
     readonly organization: string;
     readonly workspace: string;
   } | null;
+  readonly person: { readonly name: string; readonly email: string | null } | null;
   readonly createdAt: Date;
   readonly lastUsedAt: Date;
   readonly expiresAt: Date;
@@ -128,16 +136,20 @@ export interface InForce {
   readonly idleSeconds: number;
   /** SHA-256 (hex) of the operator's key, or undefined while it is unknown. */
   readonly operatorHash: string | undefined;
+  /** Issuer of the OpenID provider that people sign in with, or undefined without one. */
+  readonly issuer: string | undefined;
 }
 
-const isOwnedBy = (owner: SessionOwner): Fragment =>
-  owner === 'anybody' ? sql`true` : sql`s.api_key_id = ${owner.apiKeyId}::int8`;
+function isOwnedBy(owner: SessionOwner): Fragment {
+  if (owner === 'anybody') return sql`true`;
+  return 'personId' in owner ? sql`s.person_id = ${owner.personId}::int8` : sql`s.api_key_id = ${owner.apiKeyId}::int8`;
+}
 
 /** Loads the sessions in force, oldest first. */
 export function loadSessions(
   db: Database,
   owner: SessionOwner,
-  { idleSeconds, operatorHash = '' }: InForce,
+  { idleSeconds, operatorHash = '', issuer = '' }: InForce,
   page: { readonly page: number; readonly size: number },
 ): Promise<PageOf<OpenSession>> {
   return loadPage(
@@ -145,11 +157,12 @@ export function loadSessions(
     sql`select s.id, s.created_at as "createdAt", s.last_used_at as "lastUsedAt",
           least(s.expires_at, k.expires_at) as "expiresAt", s.user_agent as "userAgent",
           case when k.id is not null then json_build_object('name', k.name, 'prefix', k.prefix, 'permissions', k.permissions,
-            'organization', o.slug, 'workspace', w.slug) end as key
-        from wda.session s left join wda.api_key k on k.id = s.api_key_id
+            'organization', o.slug, 'workspace', w.slug) end as key,
+          case when p.id is not null then json_build_object('name', p.name, 'email', p.email) end as person
+        from wda.session s left join wda.api_key k on k.id = s.api_key_id left join wda.person p on p.id = s.person_id
         left join wda.workspace w on w.id = k.workspace_id left join wda.organization o on o.id = w.organization_id
         where ${isOwnedBy(owner)} and s.expires_at > now() and s.last_used_at > now() - ${idleFor(idleSeconds)}
-          and (k.expires_at is null or k.expires_at > now()) and (k.id is not null or s.operator_hash = ${operatorHash})`,
+          and (k.expires_at is null or k.expires_at > now()) and (k.id is not null or p.issuer = ${issuer} or s.operator_hash = ${operatorHash})`,
     page,
   );
 }

@@ -40,3 +40,26 @@ test('a key that is none is refused', async () => {
   assert.equal(code, 1);
   assert.match(stderr, /401|credential/i);
 });
+
+test('members of a workspace and of an organization are added, listed, changed and removed', async () => {
+  const members = async (...args: string[]) => {
+    const { code, stdout, stderr } = await wda(['members', ...args], {
+      env: { WDA_URL: server.url, WDA_KEY: ADMIN_KEY, WDA_WORKSPACE: 'acme/shop' },
+    });
+    return { code, text: stdout + stderr };
+  };
+  assert.match((await members('list')).text, /No members in acme\/shop/);
+  const added = await members('add', 'Ada@example.com', '--role', 'editor', '--json');
+  const { id, ...member } = JSON.parse(added.text);
+  assert.deepEqual([member.email, member.role, member.person], ['ada@example.com', 'editor', null]);
+  assert.match((await members('add', '--claim', 'support', '--role', 'viewer')).text, /claim support/);
+  assert.match((await members('list')).text, /ada@example\.com +editor +- +invited/);
+  assert.match((await members('update', String(id), '--role', 'owner')).text, /Role +owner/);
+  assert.match((await members('add', 'ada@example.com', '--role', 'editor')).text, /exists already/);
+  for (const wrong of [['x'], ['a@b.c', '--claim', 'x'], []])
+    assert.notEqual((await members('add', ...wrong, '--role', 'editor')).code, 0, String(wrong));
+  assert.match((await members('add', 'a@b.c', '--role', 'boss')).text, /role/);
+  assert.match((await members('remove', String(id))).text, /Removed member \d+ of acme\/shop/);
+  assert.match((await members('add', 'o@b.c', '--role', 'owner', '--organization', 'acme')).text, /o@b\.c/);
+  assert.match((await members('list', '--organization', 'acme')).text, /o@b\.c +owner/);
+});

@@ -189,7 +189,7 @@ export const REFUSALS: Readonly<Record<Exclude<Constructor, Wordless | Unwanted>
   },
   sessionNotHere: {
     file: MOUNTS,
-    words: 'The key that you have signed in with is not valid here',
+    words: 'What you have signed in with is not valid here',
     made: () => errors.sessionNotHere(),
   },
   sessionOnly: {

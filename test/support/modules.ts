@@ -366,8 +366,8 @@ export const MODULES: Readonly<Record<string, Module>> = {
   'console-api': {
     purpose:
       'the server side of the console: its page, sign-in, and the entry by which a session reaches the handlers of the API',
-    entryFiles: ['session-proxy.ts', 'page.ts', 'session.ts', 'build-id.ts'],
-    imports: ['auth/sessions.ts', 'http', 'model', 'type limits', 'request', 'response'],
+    entryFiles: ['session-proxy.ts', 'page.ts', 'session.ts', 'sign-in.ts', 'build-id.ts'],
+    imports: ['auth/sessions.ts', 'type auth/openid-sign-in.ts', 'http', 'model', 'type limits', 'request', 'response'],
   },
   // The demo is made as any client would make it, before there is a server to ask.
   bootstrap: {
@@ -421,6 +421,7 @@ export const FILES: Readonly<Record<string, readonly string[]>> = {
     'auth',
     'store',
     'type config.ts',
+    'console-api/sign-in.ts',
     'type database',
     'type observer.ts',
     'type http-client',

@@ -80,6 +80,7 @@ const DEFAULTS: Config = {
   console: true,
   sessionHours: 12,
   signInRateLimit: 10,
+  people: undefined,
   tokenLifetimeSeconds: 3600,
   signingKeyDays: 90,
   idpPrivateNetwork: false,
@@ -108,6 +109,19 @@ const KEY = 'k'.repeat(32);
 
 const GOOD: readonly (readonly [env: Readonly<Record<string, string>>, config: Partial<Config>])[] = [
   [{ PORT: '8080' }, { port: 8080, publicUrl: 'http://localhost:8080' }],
+  [
+    { WDA_CONSOLE_OIDC_ISSUER: 'https://login.example.com/x', WDA_CONSOLE_OIDC_CLIENT_ID: 'wda' },
+    {
+      people: {
+        issuer: 'https://login.example.com/x',
+        clientId: 'wda',
+        clientSecret: undefined,
+        name: 'login.example.com',
+        roleClaim: null,
+        operatorRole: 'wda-operator',
+      },
+    },
+  ],
   [{ PORT: '0' }, { port: 0 }],
   [{ PORT: ' 8080 ' }, { port: 8080 }],
   [{ HOST: '0.0.0.0' }, { host: '0.0.0.0' }],
@@ -238,6 +252,21 @@ for (const [name, [min, max]] of Object.entries(RANGES)) {
 }
 
 const BAD: readonly (readonly [env: Readonly<Record<string, string>>, mistake: string | RegExp])[] = [
+  ...['CLIENT_ID', 'CLIENT_SECRET', 'NAME', 'ROLE_CLAIM', 'OPERATOR_ROLE'].map(
+    (name) => [{ [`WDA_CONSOLE_OIDC_${name}`]: 'x' }, / needs WDA_CONSOLE_OIDC_ISSUER and .*_CLIENT_ID$/] as const,
+  ),
+  [
+    { WDA_CONSOLE_OIDC_ISSUER: 'login', WDA_CONSOLE_OIDC_CLIENT_ID: 'x' },
+    'WDA_CONSOLE_OIDC_ISSUER must be an http or https URL without user, query and fragment',
+  ],
+  [
+    {
+      WDA_CONSOLE_OIDC_ISSUER: 'https://login',
+      WDA_CONSOLE_OIDC_CLIENT_ID: 'x',
+      WDA_CONSOLE_OIDC_OPERATOR_ROLE: 'x',
+    },
+    /ROLE_CLAIM names, which is not set$/,
+  ],
   [
     { WDA_BACKUP_AT: '04:00' },
     'WDA_BACKUP_AT needs WDA_BACKUP_DIR, the folder for the backups: without it none is made',

@@ -46,6 +46,10 @@ const below =
   async (): Promise<string> =>
     `${OWN}${path}/${(await doing(method, `${OWN}${tail}`, body)).json.data.id}${rest}`;
 
+const makeMember = () => ({ email: `${slug()}@example.com`, role: 'viewer' });
+const memberOf = (place: string) => async (): Promise<string> =>
+  `${place}/members/${(await doing('POST', `${place}/members`, makeMember())).json.data.id}`;
+
 const makeWebhook = () => ({ name: slug(), url: 'https://receiver.invalid/' });
 const ofWebhook =
   (rest = '') =>
@@ -200,6 +204,22 @@ const LINES: Readonly<Record<string, Line>> = {
   'PUT /organizations/:org/workspaces/:ws/entities/:entity/row-rules': { statuses: forOwner(200), body: () => [] },
   'GET /organizations/:org/workspaces/:ws/entities/:entity/grants': { statuses: forOwner(200) },
   'PUT /organizations/:org/workspaces/:ws/entities/:entity/grants': { statuses: forOwner(200), body: () => [] },
+  'GET /organizations/:org/members': { statuses: [...FOR_OPERATOR, 200] },
+  'POST /organizations/:org/members': { statuses: [...FOR_OPERATOR, 201], body: makeMember },
+  'PUT /organizations/:org/members/:id': {
+    statuses: [...FOR_OPERATOR, 200],
+    body: () => ({ role: 'editor' }),
+    at: memberOf('/organizations/acme'),
+  },
+  'DELETE /organizations/:org/members/:id': { statuses: [...FOR_OPERATOR, 204], at: memberOf('/organizations/acme') },
+  'GET /organizations/:org/workspaces/:ws/members': { statuses: forOwner(200) },
+  'POST /organizations/:org/workspaces/:ws/members': { statuses: forOwner(201), body: makeMember },
+  'PUT /organizations/:org/workspaces/:ws/members/:id': {
+    statuses: forOwner(200),
+    body: () => ({ role: 'editor' }),
+    at: memberOf(OWN),
+  },
+  'DELETE /organizations/:org/workspaces/:ws/members/:id': { statuses: forOwner(204), at: memberOf(OWN) },
   'GET /organizations/:org/workspaces/:ws/api-keys': { statuses: forOwner(200) },
   'POST /organizations/:org/workspaces/:ws/api-keys': { statuses: forOwner(201), body: () => ({ name: 'key' }) },
   'PUT /organizations/:org/workspaces/:ws/api-keys/:id': {

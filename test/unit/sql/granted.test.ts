@@ -41,6 +41,7 @@ function makeWorkspace(entities: unknown): Workspace {
   const document = { entities } as SchemaDocument;
   return {
     id: '7',
+    organizationId: '3',
     organization: 'acme',
     slug: 'desk',
     name: 'desk',
