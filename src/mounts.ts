@@ -1,5 +1,5 @@
-// Lists what the server serves, in the order in which a request looks for its mount: the API, the console, OAuth, health, the
-// admin API.
+// Lists what the server serves, in the order in which a request looks for its mount: the API, the console, OAuth, the
+// documentation, health, the admin API.
 import { join } from 'node:path';
 import { adminRoutes } from './admin-api/routes.ts';
 import { makeKey } from './auth/api-key.ts';
@@ -16,6 +16,7 @@ import { type Mount, makeRouteMount } from './http/router.ts';
 import type { Observer } from './observer.ts';
 import { adminDocument } from './openapi/admin.ts';
 import type { ReadinessState } from './readiness.ts';
+import { makeDocumentationMount } from './routes/documentation.ts';
 import { INDEX_ROUTE, metaRoutes } from './routes/health.ts';
 import { oauthMounts } from './routes/oauth.ts';
 import { resourceMetadataMount } from './routes/resource-metadata.ts';
@@ -117,6 +118,7 @@ export function buildMounts(
       corsOrigins: records.mount.corsOrigins,
       waitForThrottle: errorThrottle.wait,
     }),
+    makeDocumentationMount(DOCUMENTATION),
     makeRouteMount(health, { readyFirst: false, maxBodyBytes }),
     adminMount,
   ];
@@ -125,6 +127,7 @@ export function buildMounts(
 
 // Next to src/ in a clone, and next to dist/ in a package.
 const CONSOLE = join(import.meta.dirname, '../console');
+const DOCUMENTATION = join(import.meta.dirname, '../site/dist');
 
 /** True when the sources of the console have changed since it was built. */
 export const isConsoleStale = (): boolean => isStaleBuild(CONSOLE);

@@ -1,34 +1,29 @@
 // Serves the console's page: the files of its build, read once into memory, so that no path of a request reaches the
 // file system.
 import { randomBytes } from 'node:crypto';
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
-import { extname, join } from 'node:path';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { methodNotAllowed, notFound } from '../errors.ts';
+import { HTML, listBuild, makeFileReply } from '../http/built-files.ts';
 import { DEFAULT_ERROR_HANDLING, isAt, type Mount } from '../http/router.ts';
 import { acceptsBrotli } from '../response/content-coding.ts';
 import type { Reply } from '../response/reply.ts';
 
-export interface PageFile {
+interface ConsoleFile {
   readonly bytes: Buffer;
   readonly brotli: Buffer | undefined;
 }
 
 /** Reads the files of a build by their relative paths, or returns undefined if there is no build. */
-export function readBuild(folder: string): ReadonlyMap<string, PageFile> | undefined {
-  if (!existsSync(join(folder, INDEX))) return undefined;
-  const names = readdirSync(folder, { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile())
-    .map((entry) =>
-      join(entry.parentPath, entry.name)
-        .slice(folder.length + 1)
-        .replaceAll('\\', '/'),
-    );
+export function readBuild(folder: string): ReadonlyMap<string, ConsoleFile> | undefined {
+  const names = listBuild(folder);
+  if (names === undefined) return undefined;
   const read = (name: string): Buffer => readFileSync(join(folder, name));
-  const coded = new Set(names.filter((name) => name.endsWith('.br')));
   return new Map(
-    names
-      .filter((name) => extname(name) in TYPES)
-      .map((name) => [name, { bytes: read(name), brotli: coded.has(`${name}.br`) ? read(`${name}.br`) : undefined }]),
+    [...names].map(([name, hasBrotli]) => [
+      name,
+      { bytes: read(name), brotli: hasBrotli ? read(`${name}.br`) : undefined },
+    ]),
   );
 }
 
@@ -37,19 +32,6 @@ const PAGE = '/console/';
 const NONCE = '__WDA_NONCE__';
 const PROVIDER = '__WDA_SIGN_IN__';
 const METHODS = ['GET', 'HEAD'];
-
-const TYPES: Readonly<Record<string, string>> = {
-  '.css': 'text/css; charset=utf-8',
-  '.html': 'text/html; charset=utf-8',
-  '.ico': 'image/x-icon',
-  '.js': 'text/javascript; charset=utf-8',
-  '.json': 'application/json; charset=utf-8',
-  '.png': 'image/png',
-  '.svg': 'image/svg+xml',
-  '.txt': 'text/plain; charset=utf-8',
-  '.webmanifest': 'application/manifest+json',
-  '.woff2': 'font/woff2',
-};
 
 const OFF = ['accelerometer', 'camera', 'display-capture', 'geolocation', 'gyroscope', 'hid', 'magnetometer'];
 const OFF_TOO = ['microphone', 'midi', 'payment', 'publickey-credentials-get', 'serial', 'usb', 'xr-spatial-tracking'];
@@ -89,7 +71,7 @@ const UNBUILT = `<!doctype html>
  * Creates the mount of /console/ without the proxy. `build`: files, or undefined if there is no build. `providerName`: name of
  * the OpenID provider that people sign in with, or undefined without one.
  */
-export function makePageMount(build: ReadonlyMap<string, PageFile> | undefined, providerName = ''): Mount {
+export function makePageMount(build: ReadonlyMap<string, ConsoleFile> | undefined, providerName = ''): Mount {
   const page = build?.get(INDEX)?.bytes.toString('utf8') ?? UNBUILT;
   const index = page.replaceAll(PROVIDER, escapeHtml(providerName));
   return {
@@ -104,14 +86,14 @@ export function makePageMount(build: ReadonlyMap<string, PageFile> | undefined, 
       if (!path.startsWith(PAGE)) return makeRedirect(PAGE);
       const name = path.slice(PAGE.length);
       const file = name === INDEX ? undefined : build?.get(name);
-      if (file !== undefined) return makeFileReply(name, file, headers['accept-encoding']);
+      if (file !== undefined) return chooseForm(name, file, headers['accept-encoding']);
       if (/\.[^/]*$/.test(name) && name !== INDEX)
         throw notFound('PATH_NOT_FOUND', `There is nothing at ${path.slice(0, 200)}`);
       const nonce = randomBytes(16).toString('base64url');
       return {
         status: build === undefined ? 503 : 200,
         headers: buildPageHeaders(nonce),
-        body: { kind: 'text', contentType: TYPES['.html'] as string, text: index.replaceAll(NONCE, nonce) },
+        body: { kind: 'text', contentType: HTML, text: index.replaceAll(NONCE, nonce) },
       };
     },
   };
@@ -137,16 +119,8 @@ const makeRedirect = (location: string): Reply => ({
   body: { kind: 'empty' },
 });
 
-/** Creates the reply of a file. Asset names contain a hash of their content. */
-function makeFileReply(name: string, { bytes, brotli }: PageFile, accepted: string | undefined): Reply {
-  const isCoded = brotli !== undefined && acceptsBrotli(accepted);
-  return {
-    status: 200,
-    headers: {
-      'Cache-Control': name.startsWith('assets/') ? 'public, max-age=31536000, immutable' : 'no-cache',
-      ...(brotli === undefined ? {} : { Vary: 'Accept-Encoding' }),
-      ...(isCoded ? { 'Content-Encoding': 'br' } : {}),
-    },
-    body: { kind: 'bytes', contentType: TYPES[extname(name)] as string, bytes: isCoded ? brotli : bytes },
-  };
+function chooseForm(name: string, { bytes, brotli }: ConsoleFile, accepted: string | undefined): Reply {
+  const hasBrotli = brotli !== undefined;
+  const isCompressed = hasBrotli && acceptsBrotli(accepted);
+  return makeFileReply(name, { bytes: isCompressed ? brotli : bytes, isCompressed, hasBrotli });
 }

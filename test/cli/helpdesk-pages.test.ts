@@ -15,7 +15,7 @@ import { LOCAL_PROVIDER, makeUsers } from '../support/users.ts';
 const read = (path: string): string => readFileSync(join(ROOT, path), 'utf8');
 const SCHEMA = parse(read('examples/helpdesk/schema.yaml'));
 const ENTITIES = ['teams', 'companies', 'users', 'tickets', 'comments', 'services', 'incidents'];
-const RECIPES = globSync('docs/recipes/*.md', { cwd: ROOT })
+const RECIPES = globSync('docs/recipes/[0-9a-z]*.md', { cwd: ROOT })
   .filter((page) => read(page).includes('examples/helpdesk'))
   .sort();
 const PAGES = ['docs/reference/grants.md', ...RECIPES];

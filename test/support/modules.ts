@@ -235,7 +235,7 @@ export const MODULES: Readonly<Record<string, Module>> = {
   },
   http: {
     purpose: 'bytes ↔ values: listens, finds mount and route of a request, answers errors',
-    entryFiles: ['body.ts', 'request.ts', 'router.ts', 'server.ts'],
+    entryFiles: ['body.ts', 'built-files.ts', 'request.ts', 'router.ts', 'server.ts'],
     imports: ['model', 'observer.ts', 'type openapi', 'limits', 'request', 'response', 'tracing.ts'],
   },
   'data-api': {
@@ -299,7 +299,7 @@ export const MODULES: Readonly<Record<string, Module>> = {
     ],
   },
   routes: {
-    purpose: 'OAuth, health and metrics',
+    purpose: 'OAuth, health, metrics, and the site of the documentation',
     imports: [
       'type data-api',
       'data-api/internal-request.ts',

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { existsSync, globSync, readFileSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
 import { test } from 'node:test';
+import { toAnchor } from '../../../site/links.ts';
 
 const ROOT = join(import.meta.dirname, '..', '..', '..');
 const PAGES = globSync(['*.md', 'client/*.md', 'docs/**/*.md', 'bench/**/*.md', 'examples/**/*.md'], {
@@ -11,16 +12,8 @@ const PAGES = globSync(['*.md', 'client/*.md', 'docs/**/*.md', 'bench/**/*.md', 
 const read = (path: string): string => readFileSync(join(ROOT, path), 'utf8');
 const withoutCode = (text: string): string => text.replaceAll(/^```[\s\S]*?^```/gm, '').replaceAll(/`[^`\n]*`/g, '');
 
-/** As GitHub names a heading in a link. */
-const anchorOf = (heading: string): string =>
-  heading
-    .replaceAll(/\[([^\]]*)\]\([^)]*\)/g, '$1')
-    .toLowerCase()
-    .replaceAll(/[^\p{L}\p{N}_\- ]/gu, '')
-    .trim()
-    .replaceAll(' ', '-');
 const anchors = (text: string): string[] =>
-  [...text.replaceAll(/^```[\s\S]*?^```/gm, '').matchAll(/^#+ (.*)$/gm)].map(([, heading = '']) => anchorOf(heading));
+  [...text.replaceAll(/^```[\s\S]*?^```/gm, '').matchAll(/^#+ (.*)$/gm)].map(([, heading = '']) => toAnchor(heading));
 
 function broken(page: string): string[] {
   const links = [...withoutCode(read(page)).matchAll(/\]\(([^)\s]+)\)/g)].map(([, link = '']) => link);

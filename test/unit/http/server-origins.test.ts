@@ -3,10 +3,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { serviceUnavailable } from '../../../src/errors.ts';
 import { DEFAULT_ERROR_HANDLING, type Mount, type UrlOrigins } from '../../../src/http/router.ts';
-import { makeHttpServer } from '../../../src/http/server.ts';
-import { makeAnswerBudget } from '../../../src/limits/memory-budget.ts';
-import type { Observer } from '../../../src/observer.ts';
 import { json } from '../../../src/response/reply.ts';
+import { serveMounts } from '../../support/mount-server.ts';
 
 const ORIGIN = 'https://app.example.com';
 
@@ -25,29 +23,17 @@ const makeMount = (corsOrigins: UrlOrigins): Mount => ({
 
 /** Returns the allowed origin of an answer for each request. */
 async function findAllowed(corsOrigins: UrlOrigins, requests: readonly (readonly [method: string, path: string])[]) {
-  const server = makeHttpServer({
-    host: '127.0.0.1',
-    port: 0,
-    bodyTimeoutMs: 1000,
-    minAnswerRate: { bytesPerSecond: 1, seconds: 1 },
-    answerBudget: makeAnswerBudget(1_000_000),
-    corsOrigins: '*',
-    mounts: [makeMount(corsOrigins)],
-    waitForThrottle: async () => undefined,
-    unready: () => undefined,
-    observer: { request: () => undefined } as unknown as Observer,
-  });
-  const port = await server.listen();
+  const { url, close } = await serveMounts([makeMount(corsOrigins)]);
   try {
     const allowed: (string | null)[] = [];
     for (const [method, path] of requests) {
       const headers = { origin: ORIGIN, 'access-control-request-method': 'GET', connection: 'close' };
-      const answer = await fetch(`http://127.0.0.1:${port}${path}`, { method, headers });
+      const answer = await fetch(url + path, { method, headers });
       allowed.push(answer.headers.get('access-control-allow-origin'));
     }
     return allowed;
   } finally {
-    await server.close(1000);
+    await close();
   }
 }
 
