@@ -42,6 +42,7 @@ import { makeWebhookSending } from './webhooks/sending.ts';
 import { makeServerRateLimit, makeServerWorkspaceRateLimit } from './workers/rate-limit.ts';
 import { numberingMetrics } from './workspace-schema/change-numbering.ts';
 import { makeChangeRetention } from './workspace-schema/change-retention.ts';
+import { makeCommonWords } from './workspace-schema/common-words.ts';
 import { makeIdempotencyKeys } from './workspace-schema/idempotency-keys.ts';
 import { makeTotals, type Totals } from './workspace-schema/totals.ts';
 
@@ -125,7 +126,7 @@ export function makeServices(config: Config, routes: Routes, { log }: Observer, 
   const feedSecret = makeSecret(db, 'feed_secret');
   const quotas = makeServerQuotas(databases, totals);
   const apiDeps = { keys, totals, quotas, config, databases, cache, authenticator, rateLimit, agents, feedSecret };
-  const lookups = makeServerLookups(config, db, registry, now);
+  const lookups = { ...makeServerLookups(config, db, registry, now), commonWords: makeCommonWords(db, logError) };
   const findPrincipal = makeServerPrincipals(db, config, readiness);
   const tokenUrl = config.publicUrl + TOKEN_PATH;
   const records = makeDataApi({ ...apiDeps, ...lookups, findPrincipal, onError: logError, tokenUrl });

@@ -55,6 +55,7 @@ const IMPORTERS: Readonly<Record<string, readonly string[]>> = {
   jose: ['auth/'],
   'lru-cache': [
     'auth/',
+    'workspace-schema/common-words.ts',
     'workspace-schema/idempotency-keys.ts',
     'workspace-schema/idempotency-budget.ts',
     'store/',

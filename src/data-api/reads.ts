@@ -24,6 +24,7 @@ import {
   type Statement,
   toBoundedStatement,
 } from '../sql/compile.ts';
+import type { CommonWords } from '../workspace-schema/common-words.ts';
 import type { Totals } from '../workspace-schema/totals.ts';
 import { buildStatementOptions, type EntityContext } from './context.ts';
 import type { FeedSeals } from './feed-cursor.ts';
@@ -35,12 +36,13 @@ import { toRecordError } from './record-error.ts';
 export interface ReadDeps {
   readonly config: Config;
   readonly totals: Pick<Totals, 'maintain'>;
+  readonly commonWords: CommonWords;
   readonly prepared: PreparedStatements;
   readonly compileOptions: CompileOptions;
   readonly seals: () => Promise<FeedSeals>;
 }
 
-export interface WriteDeps extends Omit<ReadDeps, 'totals'> {
+export interface WriteDeps extends Omit<ReadDeps, 'totals' | 'commonWords'> {
   readonly quotas: WriteQuotas;
 }
 
@@ -88,13 +90,16 @@ function prepareRead({ config, compileOptions }: ReadDeps, context: EntityContex
 }
 
 async function runList(deps: ReadDeps, prepared: PreparedList, context: EntityContext): Promise<Reply> {
-  const { config, totals } = deps;
+  const { config, totals, commonWords } = deps;
   const { plan, statement, estimate, handOver } = prepared;
-  const inputs: Inputs = { principal: context.principal };
+  const inputs: Inputs = {
+    principal: context.principal,
+    findCommonWords: (rows) => commonWords.find(context.entity, rows),
+  };
   const [{ page, changes }, estimated] = await Promise.all([
     handOver === undefined
-      ? readPage(context, statement)
-      : readWithCursor(deps.seals, context, handOver, () => readPage(context, statement)),
+      ? readPage(context, statement, inputs)
+      : readWithCursor(deps.seals, context, handOver, () => readPage(context, statement, inputs)),
     estimate === undefined ? undefined : runRead(context, estimate, inputs),
   ]);
   const { data } = page;
@@ -110,8 +115,8 @@ interface Page {
   readonly changes?: string;
 }
 
-async function readPage(context: EntityContext, statement: PreparedList['statement']): Promise<Page> {
-  const page = await runLongRead(context, statement, { principal: context.principal });
+async function readPage(context: EntityContext, statement: PreparedList['statement'], inputs: Inputs): Promise<Page> {
+  const page = await runLongRead(context, statement, inputs);
   if (page === undefined) throw new TypeError('a page is always one row');
   return { page, moment: page.moment };
 }

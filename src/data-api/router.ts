@@ -24,6 +24,7 @@ import { agentsPath, getOperationName, PREFIX, RESOURCE_METADATA, splitSegments 
 import { errorReply } from '../response/error-body.ts';
 import type { Reply } from '../response/reply.ts';
 import type { FindCorsOrigins } from '../store/cors-origins.ts';
+import type { CommonWords } from '../workspace-schema/common-words.ts';
 import type { Totals } from '../workspace-schema/totals.ts';
 import { aggregate, summarize } from './aggregate.ts';
 import { batch, replayBatch } from './batch.ts';
@@ -70,6 +71,7 @@ import { create, remove, update } from './writes.ts';
 export interface OperationDeps extends Pick<TransactionDeps, 'config' | 'databases'> {
   readonly cache: AuthenticationDeps['cache'];
   readonly totals: Pick<Totals, 'maintain'>;
+  readonly commonWords: CommonWords;
   readonly quotas: Quotas;
   readonly keys: IdempotencyDeps['keys'];
   /** Returns the secret that seals cursors of feeds. */

@@ -21,6 +21,8 @@ export type Operand =
   | { readonly kind: 'applies'; readonly claims: readonly ClaimUse[]; readonly type: 'bool' }
   /** Principal and request of a write, as JSON for stored changes. */
   | { readonly kind: 'actor'; readonly type: 'text' }
+  /** Words that many records have, where reading so many rows may cost less than the index of words; else none. */
+  | { readonly kind: 'commonWords'; readonly rows: number; readonly type: 'text[]' }
   /** Time of the statement, which PostgreSQL knows. */
   | { readonly kind: 'now'; readonly type: string };
 

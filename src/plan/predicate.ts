@@ -94,6 +94,25 @@ export function hasSearch(predicate: Predicate): boolean {
   return predicate.kind === 'search' || (predicate.kind === 'and' && predicate.members.some(hasSearch));
 }
 
+/** Divides the predicate of a list into its searches and the rest. */
+export function splitSearch(predicate: Predicate): {
+  readonly searches: readonly Searched[];
+  readonly rest: Predicate;
+} {
+  if (predicate.kind === 'search') return { searches: [predicate], rest: EVERYTHING };
+  if (predicate.kind !== 'and') return { searches: [], rest: predicate };
+  const parts = predicate.members.map(splitSearch);
+  return {
+    searches: parts.flatMap(({ searches }) => searches),
+    rest: group(
+      'and',
+      parts.map(({ rest }) => rest),
+    ),
+  };
+}
+
+type Searched = Extract<Predicate, { kind: 'search' }>;
+
 /** Returns whether the predicate reads one of the columns of the record itself. */
 export function readsColumn(predicate: Predicate, columns: Pick<ReadonlySet<string>, 'has'>): boolean {
   switch (predicate.kind) {

@@ -85,6 +85,8 @@ export interface Inputs {
   readonly principal: Principal;
   /** JSON of the principal and the request, for stored changes. */
   readonly actor?: string | undefined;
+  /** Returns words that many records have, see the operand. */
+  readonly findCommonWords?: (rows: number) => readonly string[];
 }
 
 type Shape = Pick<Statement, 'text' | 'name'>;
@@ -503,6 +505,8 @@ function valueFor(operand: Operand, inputs: Inputs): unknown {
       return String(inputs.principal.kind === 'external' && areUsable(inputs.principal.claims, operand.claims));
     case 'actor':
       return inputs.actor ?? null;
+    case 'commonWords':
+      return inputs.findCommonWords?.(operand.rows) ?? [];
     case 'now':
       throw new TypeError('the time of a statement is part of its text');
     default:

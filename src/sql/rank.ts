@@ -3,6 +3,7 @@
 import type { Operand } from '../plan/operand.ts';
 import type { ListPlan } from '../plan/plan.ts';
 import type { Search } from '../plan/search.ts';
+import { renderFirstMatches, selectMatchingIds } from './common-search.ts';
 import { type Aliases, bind, renderPredicate, renderScan, where } from './expression.ts';
 import { empty, type Fragment, ident, integerLiteral, sql } from './fragment.ts';
 import { inOneProcess, ONE_PROCESS, renderRank, renderTsquery } from './search.ts';
@@ -23,8 +24,23 @@ export function renderMatches(plan: ListPlan, aliases: Aliases): Fragment {
   const row = aliases.next('n');
   const { table, condition } = renderScan(plan.scan, row);
   const predicate = plan.predicate === undefined ? empty : renderPredicate(plan.predicate, row, aliases);
-  const rows = sql`select ${row}."id" from ${table}${where(condition, predicate, ONE_PROCESS)}`;
-  return sql`with ${MATCHED_IDS} as materialized (select ${row}."id" from ${inOneProcess(rows, row)})`;
+  const select = (isAsked: Fragment): Fragment => {
+    const rows = sql`select ${row}."id" from ${table}${where(condition, predicate, isAsked, ONE_PROCESS)}`;
+    return sql`select ${row}."id" from ${inOneProcess(rows, row)}`;
+  };
+  const needed = getNeeded(plan);
+  const first = needed && renderFirstMatches(plan, aliases, ...needed);
+  const ids = first === undefined ? select(empty) : selectMatchingIds(first, select);
+  return sql`with ${MATCHED_IDS} as materialized (${ids})`;
+}
+
+/** Returns how many of the first matches, after which id, a page needs; undefined for one that is not ranked. */
+function getNeeded({ start, size }: ListPlan): [needed: number, after: (row: Fragment) => Fragment] | undefined {
+  const limit = size + 1;
+  if (start.kind === 'page') return start.page * size + limit > MAX_RANKED ? undefined : [MAX_RANKED, () => empty];
+  const [rank = null, id = null] = start.keys;
+  if (rank !== null) return [MAX_RANKED + limit, () => empty];
+  return [limit, (row) => sql`${row}."id" > ${bind(id as Operand)}`];
 }
 
 /** Number of matches. */

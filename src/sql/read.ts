@@ -8,6 +8,7 @@ import { type ExportPlan, getNextPageCheck, type ListPlan, type ReadPlan, type R
 import { hasSearch, readsColumn } from '../plan/predicate.ts';
 import type { Output, Projection } from '../plan/projection.ts';
 import type { Scan } from '../plan/scan.ts';
+import { renderFirstMatches, selectMatchingIds } from './common-search.ts';
 import {
   type Aliases,
   bind,
@@ -295,15 +296,19 @@ const isSearched = ({ predicate }: ListPlan): boolean => predicate !== undefined
  */
 function orderedIds(plan: ListPlan, aliases: Aliases, rowLimit: number): Fragment {
   const { start, ordering } = plan;
-  const select = (order: Ordering): Fragment => {
+  const after = (row: Fragment): Fragment =>
+    start.kind === 'after' ? renderAfter(ordering, start.keys, row, aliases) : empty;
+  const select = (order: Ordering, condition = empty): Fragment => {
     const row = aliases.next('d');
-    const rows = matchingRows(plan, row, aliases, sql`${row}.*`, () =>
-      start.kind === 'after' ? renderAfter(ordering, start.keys, row, aliases) : empty,
-    );
+    const rows = matchingRows(plan, row, aliases, sql`${row}.*`, condition, after(row));
     return sql`select ${row}."id" from ${rows} order by ${renderOrdering(order, row, aliases)}`;
   };
   const limit = integerLiteral(rowLimit);
-  if (start.kind !== 'page' || start.page === 0) return sql`${select(ordering)} limit ${limit}`;
+  if (start.kind !== 'page' || start.page === 0) {
+    const first = isSearched(plan) ? renderFirstMatches(plan, aliases, rowLimit, after) : undefined;
+    if (first === undefined) return sql`${select(ordering)} limit ${limit}`;
+    return selectMatchingIds(first, (condition) => sql`${select(ordering, condition)} limit ${limit}`);
+  }
   const offset = bind(start.offset);
   const isFar = start.page * plan.size >= FAR_OFFSET;
   if (!isFar || plan.count !== 'exact' || !isWholeTable(plan))
@@ -350,12 +355,12 @@ function matchingRows(
   row: Fragment,
   aliases: Aliases,
   select: Fragment,
-  more: () => Fragment = () => empty,
+  ...more: readonly Fragment[]
 ): Fragment {
   const { table, condition } = renderScan(plan.scan, row);
   const predicate = plan.predicate === undefined ? empty : renderPredicate(plan.predicate, row, aliases);
-  if (!isSearched(plan)) return sql`${table}${where(condition, predicate, more())}`;
-  return inOneProcess(sql`select ${select} from ${table}${where(condition, predicate, more(), ONE_PROCESS)}`, row);
+  if (!isSearched(plan)) return sql`${table}${where(condition, predicate, ...more)}`;
+  return inOneProcess(sql`select ${select} from ${table}${where(condition, predicate, ...more, ONE_PROCESS)}`, row);
 }
 
 /** Returns whether the list is every record of the table. */

@@ -24,6 +24,10 @@ export function matches(search: Search, row: Fragment, isVisible?: Fragment): Fr
 /** Operator of phrases in the text of a tsquery. */
 const ORDER = keyword("'<(-|[0-9]+)>'");
 
+/** Renders the tsquery without the order of its words. */
+export const renderWordsInAnyOrder = (search: Search): Fragment =>
+  sql`regexp_replace(${renderTsquery(search)}::text, ${ORDER}, '&', 'g')::tsquery`;
+
 /** Renders a tsquery that the index answers alone: that of a search without phrases, or else the words in any order. */
 function renderUnordered(search: Search): Fragment {
   const terms = search.terms.filter(({ kind }) => kind !== 'without').map((term) => renderTerm(search, term));

@@ -158,11 +158,12 @@ export const MODULES: Readonly<Record<string, Module>> = {
   },
   'workspace-schema': {
     purpose:
-      'internal tables and triggers in the schema of a workspace: totals, idempotency keys, stored changes, columns that change their type',
+      'internal tables and triggers in the schema of a workspace: totals, idempotency keys, stored changes, columns that change their type; common words of its texts',
     entryFiles: [
       'change-figures.ts',
       'change-numbering.ts',
       'change-retention.ts',
+      'common-words.ts',
       'count.ts',
       'history-copy.ts',
       'idempotency-keys.ts',

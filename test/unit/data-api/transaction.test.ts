@@ -51,6 +51,7 @@ before(async () => {
     cache,
     databases,
     totals: makeTotals({ db, onError }),
+    commonWords: { find: () => [] },
     quotas: makeQuotas({ databases, rateLimit: async () => undefined, keepTotal: () => undefined, now: () => 0 }),
     keys: makeIdempotencyKeys(db, 24, { maxBytes: 1e6, maxKeys: 1e6 }),
     feedSecret: async () => 'secret',

@@ -111,7 +111,9 @@ test('PostgreSQL makes no words of what is typed while it plans, so that one pla
 
 for (const query of ['search=ann', 'search=ann&count=none', 'search=ann&sort=id', 'search=ann&sort=id&count=none']) {
   test(`${query} is looked for by one process`, () => {
-    const { text: sql } = statement(query);
+    const { text } = statement(query);
+    // What comes before reads the first records for common words.
+    const sql = text.split(' union all ').at(-1) as string;
     // Once for a page with the total of what it found, once more for the total of a sorted one.
     const looks = sql.split(' @@ (select ').length - 1;
     assert.equal(looks, query === 'search=ann&sort=id' ? 2 : 1);
