@@ -320,7 +320,7 @@ test('columns are hidden, widened, moved and pinned by keyboard, kept, and reset
   await press('button', 'Pin placedAt');
   await press('button', 'Make status wider');
   await page.keyboard.press('Escape');
-  const changed = ['', 'id', 'placedAt', 'total', 'status', 'customerId'];
+  const changed = ['', 'id', 'placedAt', 'total', 'status', 'customer'];
   assert.deepEqual([await heads(), await width()], [changed, plain + 24]);
   await page.reload();
   await page.getByRole('gridcell').first().waitFor();
@@ -329,7 +329,7 @@ test('columns are hidden, widened, moved and pinned by keyboard, kept, and reset
   await page.keyboard.press('Enter');
   await press('button', 'Reset columns');
   await page.getByRole('columnheader', { name: 'note' }).waitFor();
-  assert.deepEqual(await heads(), ['', 'id', 'status', 'total', 'placedAt', 'note', 'customerId']);
+  assert.deepEqual(await heads(), ['', 'id', 'status', 'total', 'placedAt', 'note', 'customer']);
   assert.equal(await width(), plain);
 });
 
@@ -356,21 +356,42 @@ test('two hundred columns: heads and cells stand above each other, and few are i
   await page.getByRole('link', { name: 'New record' }).first().waitFor();
 });
 
-test('labels of related records are a column, in one request', async ({ open }) => {
+test('names of related records stand in place of their ids, in one request, and sort; ids are what one may choose', async ({
+  open,
+}) => {
   const page = await open({ key: keys.owner, path: '/demo/shop/data/orders' });
-  await page.getByRole('gridcell').first().waitFor();
-  let requests = 0;
+  const requests: string[] = [];
   page.on('request', (request) => {
-    if (request.url().includes('/demo/shop/')) requests += request.url().includes('_schema') ? 0 : 1;
+    if (/shop\/orders\?/.test(request.url())) requests.push(request.url());
   });
+  const name = page.getByRole('gridcell', { name: 'Grace Hopper' });
+  await name.waitFor();
+  assert.match((await name.getByRole('link').getAttribute('href')) ?? '', /\/data\/customers\/3$/);
+  await page.getByRole('columnheader', { name: 'customer' }).click();
+  await page.waitForURL(/sort=customer\.name$/);
+  await cell(page, 0, 6).getByText('Ada Lovelace').waitFor();
+  requests.length = 0;
   await page.getByRole('button', { name: 'Columns' }).click();
-  await page.getByRole('checkbox', { name: 'customer', exact: true }).check();
-  await page.getByRole('gridcell', { name: 'Grace Hopper' }).waitFor();
-  assert.equal(requests, 1);
-  assert.match(
-    (await page.getByRole('link', { name: 'Grace Hopper' }).getAttribute('href')) ?? '',
-    /\/data\/customers\/3$/,
-  );
+  await page
+    .getByRole('group', { name: /^Names of related/ })
+    .getByRole('checkbox', { name: 'customer' })
+    .click();
+  await page.waitForURL(/expand=(&|$)/);
+  await cell(page, 0, 6).getByText('1', { exact: true }).waitFor();
+  assert.equal(await page.getByRole('columnheader', { name: 'customerId' }).count(), 1);
+  assert.equal(requests.length, 1);
+});
+
+test('a column that is added is scrolled into view', async ({ open }) => {
+  const page = await open({ key: keys.admin, path: '/t/wide/data/wide' });
+  await cell(page, 0, 1).click();
+  await page.getByRole('button', { name: 'Columns' }).click();
+  await page.getByLabel('Find a column').fill('field199');
+  await page.getByRole('checkbox', { name: 'field199' }).click();
+  await page.getByRole('columnheader', { name: 'field199' }).waitFor({ state: 'detached' });
+  await page.getByRole('checkbox', { name: 'field199' }).click();
+  await page.getByRole('columnheader', { name: 'field199' }).waitFor();
+  assert.ok(await page.evaluate('document.querySelector(".grid").scrollLeft > 0'));
 });
 
 test('moments are in UTC or in the zone of the browser, everywhere at once', async ({ open }) => {

@@ -16,15 +16,15 @@ export interface CellValueProps {
   readonly zone: TimeZone;
   /** Full length of a truncated value. */
   readonly fullLength?: number | undefined;
-  /** Id of the related record that a label links to. */
-  readonly relatedId?: string | undefined;
+  /** Name of the related record, in place of its id. */
+  readonly relatedName?: string | undefined;
 }
 
 /** Returns the address of a record. */
 export const recordScreenPath = (workspace: WorkspaceRef, entity: string, id: string): string =>
   screenPath(workspace, `/data/${entity}/${id}`);
 
-export function CellValue({ workspace, column, value, zone, fullLength, relatedId }: CellValueProps) {
+export function CellValue({ workspace, column, value, zone, fullLength, relatedName }: CellValueProps) {
   const { type, target } = column;
   if (value === undefined) return <span className="cell-quiet">…</span>;
   if (value === null) return <span className="cell-null">NULL</span>;
@@ -43,11 +43,15 @@ export function CellValue({ workspace, column, value, zone, fullLength, relatedI
         <bdi dir="auto">{oneLine(text.slice(0, 80))}…</bdi>
       </>
     );
-  const id = type === 'relation' ? text : relatedId;
-  if (target !== undefined && id !== undefined)
+  if (type === 'relation' && target !== undefined)
     return (
-      <Link className="cell-link" tabIndex={-1} to={recordScreenPath(workspace, target, id)}>
-        <bdi dir="auto">{text}</bdi>
+      <Link
+        className="cell-link"
+        tabIndex={-1}
+        to={recordScreenPath(workspace, target, text)}
+        title={relatedName === undefined ? undefined : `${target} ${text}`}
+      >
+        <bdi dir="auto">{relatedName === undefined ? text : oneLine(relatedName)}</bdi>
       </Link>
     );
   if (type === 'json') return <code className="cell-code">{text}</code>;

@@ -1,12 +1,13 @@
 // Form input for a field of a record: label, editor and error. It distinguishes a value, NULL and, in a new record, the
 // default.
 import './field-input.css';
-import { Button, Group, Input } from '@mantine/core';
+import { ActionIcon, Group, Input } from '@mantine/core';
 import { useId } from 'react';
 import type { WorkspaceRef } from '../api/workspace.ts';
 import type { TimeZone } from '../format/datetime.ts';
+import { Icon } from '../shell/icon.tsx';
 import type { RecordColumn } from './fields.ts';
-import { RecordLink } from './record-picker.tsx';
+import { OpenRecord } from './record-picker.tsx';
 import { ValueEditor } from './value-editor.tsx';
 
 /** Text of a field; null for NULL, undefined to store the default. */
@@ -54,23 +55,19 @@ export function FieldInput({ workspace, column, zone, text, isReadOnly, mistake,
           />
         </div>
         {type === 'relation' && target !== undefined && typeof text === 'string' && (
-          <span className="field-aside">
-            <RecordLink workspace={workspace} target={target} id={text} />
-          </span>
+          <OpenRecord workspace={workspace} target={target} id={text} />
         )}
         {mayBeNull && (
-          <Button
+          <ActionIcon
             variant="subtle"
             color="gray"
-            size="compact-xs"
-            mt={4}
-            fw={400}
-            c="dimmed"
+            mt={1}
             aria-label={`Set ${name} to NULL`}
+            title={`Clear ${name}: it becomes NULL`}
             onClick={() => onChange(null)}
           >
-            NULL
-          </Button>
+            <Icon name="close" size={14} />
+          </ActionIcon>
         )}
       </Group>
     </Input.Wrapper>

@@ -1,7 +1,7 @@
 // Columns of a record: id, fields, keys of its relations and time stamps, in the order of the API.
-import type { EntityDocument, FieldDocument, RelationDocument, WorkspaceSchema } from '../api/schema.ts';
+import type { EntityDocument, FieldDocument, RelationDocument } from '../api/schema.ts';
 
-/** Types of the schema document, and those that only a list has. */
+/** Types of the schema document, of ids, and of keys of relations. */
 export type ColumnType =
   | 'string'
   | 'text'
@@ -17,9 +17,7 @@ export type ColumnType =
   | 'json'
   | 'enum'
   | 'id'
-  | 'relation'
-  /** Label of an expanded related record. */
-  | 'label';
+  | 'relation';
 
 export interface RecordColumn {
   /** Unique name in a list, for filters and sorts. */
@@ -28,9 +26,11 @@ export interface RecordColumn {
   readonly isReadOnly: boolean;
   readonly isRequired: boolean;
   readonly field?: FieldDocument;
-  /** Relation of a key or a label, with its target entity. */
+  /** Relation of a key, with its target entity. */
   readonly relation?: RelationDocument;
   readonly target?: string;
+  /** Label of the related record that stands in place of its id in a list. */
+  readonly label?: string;
   readonly description?: string | undefined;
 }
 
@@ -73,45 +73,6 @@ export function listColumns(entity: EntityDocument): readonly RecordColumn[] {
   const stamps =
     entity.timestamps === true ? [systemColumn('createdAt', 'datetime'), systemColumn('updatedAt', 'datetime')] : [];
   return [systemColumn('id', 'id'), ...fields, ...keys, ...stamps];
-}
-
-const LABEL_FIELDS = ['name', 'title', 'label', 'email'] as const;
-
-/**
- * Returns the field that names a record: the schema's, else one with a usual name, else the first text; often
- * undefined.
- */
-export function getLabelField(entity: EntityDocument | undefined): string | undefined {
-  if (entity === undefined || entity.label === null) return undefined;
-  if (typeof entity.label === 'string' && entity.fields.has(entity.label)) return entity.label;
-  const isText = (name: string): boolean => {
-    const type = entity.fields.get(name)?.type;
-    return type === 'string' || type === 'text';
-  };
-  return LABEL_FIELDS.find(isText) ?? [...entity.fields.keys()].find(isText);
-}
-
-/** Lists the label columns that `expand=customer,product` adds: `customer.name`. Unknown names add none. */
-export function listLabelColumns(
-  schema: WorkspaceSchema,
-  entity: EntityDocument,
-  expand: readonly string[],
-): readonly RecordColumn[] {
-  return expand.flatMap((name) => {
-    const relation = entity.relations.get(name);
-    if (relation?.entity === undefined || !listBelongsTo(entity).includes(relation)) return [];
-    const label = getLabelField(schema.entities.get(relation.entity)) ?? 'id';
-    return [
-      {
-        name: `${name}.${label}`,
-        type: 'label',
-        isReadOnly: true,
-        isRequired: false,
-        relation,
-        target: relation.entity,
-      },
-    ];
-  });
 }
 
 export const isNumeric = (type: ColumnType): boolean =>

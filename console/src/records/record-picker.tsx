@@ -1,32 +1,33 @@
-// Picker for a related record: the server searches labels and ids, so that every record is available (the combobox
+// Picker for a related record: the server searches texts and ids, so that every record is available (the combobox
 // pattern of WAI-ARIA). By hand, as Enter and Tab of a cell editor must wait for the response, which Mantine's Combobox
 // does not know.
-import { Anchor } from '@mantine/core';
+import { ActionIcon, Anchor } from '@mantine/core';
 import { useDebouncedValue } from '@mantine/hooks';
-import { useQuery } from '@tanstack/react-query';
+import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { type ComponentProps, type KeyboardEvent, useEffect, useId, useRef, useState } from 'react';
 import { requestExact } from '../api/request.ts';
-import { schemaQuery } from '../api/schema.ts';
+import { type EntityDocument, schemaQuery } from '../api/schema.ts';
 import type { WorkspaceRef } from '../api/workspace.ts';
+import { Icon } from '../shell/icon.tsx';
 import { recordScreenPath } from './cell-value.tsx';
-import { getLabelField } from './fields.ts';
-import { getRecordLabel, isId, printRecordSearch } from './record-search.ts';
+import { findRecordLabel, getLabel, getRecordLabel, listLabelPaths } from './record-label.ts';
+import { isId, listHintColumns, printRecordSearch } from './record-search.ts';
 import { entityPath } from './requests.ts';
 import { useOpensUpward } from './use-opens-upward.ts';
-import { getId, type RecordValue } from './value.ts';
+import { formatValue, getId, getMember, type RecordValue } from './value.ts';
 
 /** Milliseconds after the last key before the request. */
 const PAUSE_MS = 150;
 
-function useLabel(workspace: WorkspaceRef, target: string): string | undefined {
+function useTarget(workspace: WorkspaceRef, target: string): EntityDocument | undefined {
   const schema = useQuery(schemaQuery(workspace));
-  return getLabelField(schema.data?.entities.get(target));
+  return schema.data?.entities.get(target);
 }
 
 function useCandidates(workspace: WorkspaceRef, target: string, text: string, isOn: boolean) {
-  const label = useLabel(workspace, target);
-  const search = printRecordSearch(label, text);
+  const entity = useTarget(workspace, target);
+  const search = printRecordSearch(entity, text);
   const path = entityPath({ ...workspace, entity: target }, search);
   const query = useQuery({
     queryKey: ['candidates', path],
@@ -35,7 +36,34 @@ function useCandidates(workspace: WorkspaceRef, target: string, text: string, is
     placeholderData: (before) => before,
   });
   const records = search === undefined ? [] : (query.data ?? []);
-  return { label, records, error: query.error, isFetching: query.isFetching };
+  return {
+    label: getLabel(entity),
+    hints: listHintColumns(entity),
+    records,
+    error: query.error,
+    isFetching: query.isFetching,
+  };
+}
+
+const getLabelKey = ({ org, ws }: WorkspaceRef, target: string, label: string | undefined, id: string) => [
+  'label',
+  ...[org, ws, target, label, id],
+];
+
+/** Returns the label of a record, or undefined until it is fetched, or if it has none. */
+function useRecordLabel(workspace: WorkspaceRef, target: string, id: string): string | undefined {
+  const label = getLabel(useTarget(workspace, target));
+  const { data } = useQuery({
+    queryKey: getLabelKey(workspace, target, label, id),
+    enabled: label !== undefined && isId(id),
+    retry: false,
+    queryFn: async ({ signal }) => {
+      const fields = ['id', ...listLabelPaths(label)].join();
+      const path = entityPath({ ...workspace, entity: target }, `/${id}?fields=${fields}&expand=`);
+      return (await requestExact<RecordValue>({ path, signal })).data;
+    },
+  });
+  return data === undefined || !isId(id) ? undefined : findRecordLabel(data, label);
 }
 
 export interface RecordPickerProps extends Omit<ComponentProps<'input'>, 'onChange' | 'value' | 'ref' | 'onKeyDown'> {
@@ -47,18 +75,23 @@ export interface RecordPickerProps extends Omit<ComponentProps<'input'>, 'onChan
   readonly onText: (text: string) => void;
   readonly onChosen?: ((id: string) => void) | undefined;
   readonly takesFocus: boolean;
+  /** Whether the initial text was typed, and is no id that is stored. */
+  readonly startsTyped?: boolean;
   readonly onKeyDown?: ((event: KeyboardEvent) => void) | undefined;
 }
 
-export function RecordPicker({ workspace, target, text, onText, onChosen, takesFocus, ...rest }: RecordPickerProps) {
+export function RecordPicker(props: RecordPickerProps) {
+  const { workspace, target, text, onText, onChosen, takesFocus, startsTyped = false, ...rest } = props;
   const [isOpen, setOpen] = useState(takesFocus);
   const [active, setActive] = useState(0);
-  // The initial text is the current id, which needs no search until the user types.
-  const [isTyped, setTyped] = useState(false);
+  // The initial text is the current id, whose label is shown, and which needs no search until the user types.
+  const [isTyped, setTyped] = useState(startsTyped);
   const searchText = isTyped ? text : '';
   const [debounced] = useDebouncedValue(searchText, PAUSE_MS);
   const debouncedText = searchText === '' ? '' : debounced;
-  const { label, records, error, isFetching } = useCandidates(workspace, target, debouncedText, isOpen);
+  const { label, hints, records, error, isFetching } = useCandidates(workspace, target, debouncedText, isOpen);
+  const current = useRecordLabel(workspace, target, isTyped ? '' : text);
+  const client = useQueryClient();
   const input = useRef<HTMLInputElement>(null);
   const list = useRef<HTMLDivElement>(null);
   const id = useId();
@@ -67,12 +100,17 @@ export function RecordPicker({ workspace, target, text, onText, onChosen, takesF
   useEffect(() => {
     if (!takesFocus) return;
     input.current?.focus({ preventScroll: true });
-    input.current?.select();
-  }, [takesFocus]);
+    if (!startsTyped) input.current?.select();
+  }, [takesFocus, startsTyped]);
+  // A label that arrives late replaces the id, and is selected as the id was.
+  useEffect(() => {
+    if (current !== undefined && input.current === document.activeElement) input.current?.select();
+  }, [current]);
   useEffect(() => {
     list.current?.querySelector('[aria-selected="true"]')?.scrollIntoView({ block: 'nearest' });
   });
   function choose(record: RecordValue): void {
+    client.setQueryData(getLabelKey(workspace, target, label, getId(record)), record);
     onText(getId(record));
     setTyped(false);
     setOpen(false);
@@ -109,7 +147,8 @@ export function RecordPicker({ workspace, target, text, onText, onChosen, takesF
         aria-controls={`${id}-list`}
         aria-autocomplete="list"
         aria-activedescendant={isOpen && records[active] !== undefined ? `${id}-${active}` : undefined}
-        value={text}
+        value={current ?? text}
+        onFocus={({ currentTarget }) => isTyped || currentTarget.select()}
         onChange={(event) => {
           onText(event.currentTarget.value);
           setTyped(true);
@@ -143,6 +182,11 @@ export function RecordPicker({ workspace, target, text, onText, onChosen, takesF
               onClick={() => choose(record)}
             >
               <bdi dir="auto">{getRecordLabel(record, label)}</bdi>
+              {hints.map(({ name, type }) => (
+                <small key={name} title={name}>
+                  <bdi dir="auto">{formatValue(getMember(record, name), type, 'UTC')}</bdi>
+                </small>
+              ))}
               <small>{getId(record)}</small>
             </div>
           ))}
@@ -155,30 +199,36 @@ export function RecordPicker({ workspace, target, text, onText, onChosen, takesF
   );
 }
 
-/** Link to a record with its label. */
-export function RecordLink({
-  workspace,
-  target,
-  id,
-}: {
+interface RecordLinkProps {
   readonly workspace: WorkspaceRef;
   readonly target: string;
   readonly id: string;
-}) {
-  const label = useLabel(workspace, target);
-  const { data } = useQuery({
-    queryKey: ['label', workspace.org, workspace.ws, target, label, id],
-    enabled: label !== undefined && isId(id),
-    retry: false,
-    queryFn: async ({ signal }) => {
-      const path = entityPath({ ...workspace, entity: target }, `/${id}?fields=id,${label}&expand=`);
-      return (await requestExact<RecordValue>({ path, signal })).data;
-    },
-  });
+}
+
+/** Link to a record with its label. */
+export function RecordLink({ workspace, target, id }: RecordLinkProps) {
+  const label = useRecordLabel(workspace, target, id);
   if (!isId(id)) return null;
   return (
     <Anchor component={Link} to={recordScreenPath(workspace, target, id)} size="xs" maw={220} truncate>
-      <bdi>{data === undefined ? 'Open' : getRecordLabel(data, label)}</bdi>
+      <bdi>{label ?? `record ${id}`}</bdi>
     </Anchor>
+  );
+}
+
+/** Button that opens a record, beside a field with its name. */
+export function OpenRecord({ workspace, target, id }: RecordLinkProps) {
+  if (!isId(id)) return null;
+  return (
+    <ActionIcon
+      component={Link}
+      to={recordScreenPath(workspace, target, id)}
+      variant="subtle"
+      mt={1}
+      aria-label={`Open ${target} ${id}`}
+      title={`Open ${target} ${id}`}
+    >
+      <Icon name="right" size={14} />
+    </ActionIcon>
   );
 }

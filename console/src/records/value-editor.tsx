@@ -73,6 +73,7 @@ export function ValueEditor(props: ValueEditorProps) {
           onText={onText}
           onChosen={props.onChosen}
           takesFocus={takesFocus === true}
+          startsTyped={!selectsAll}
           readOnly={isReadOnly}
           placeholder={nothing}
         />

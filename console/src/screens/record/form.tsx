@@ -1,5 +1,6 @@
 // Form of a record. A save sends the changed fields with the version that the draft started from; an error appears at
 // its field.
+import './record.css';
 import { Button, Group, Stack, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { Link, useNavigate } from '@tanstack/react-router';
@@ -221,7 +222,7 @@ export function RecordForm({ entityRef, entity, read: newest, from, onSaved }: R
           />
         ))}
         {!isShownAtFields(error, [...fieldErrors.keys()]) && <ErrorAlert error={error} />}
-        <Group>
+        <Group className="form-actions">
           {mayWrite && (
             <Button type="submit" loading={isBusy} disabled={read !== undefined && !isDirty}>
               {read === undefined ? 'Create' : 'Save'}

@@ -7,10 +7,9 @@ import { stringifySearch } from '../../address.ts';
 import { requestExact } from '../../api/request.ts';
 import { type RelationDocument, schemaQuery } from '../../api/schema.ts';
 import { recordScreenPath } from '../../records/cell-value.tsx';
-import { getLabelField } from '../../records/fields.ts';
 import { addLink, type LinkDraft, removeLink } from '../../records/link-draft.ts';
+import { getLabel, getRecordLabel, listLabelPaths } from '../../records/record-label.ts';
 import { RecordLink, RecordPicker } from '../../records/record-picker.tsx';
-import { getRecordLabel } from '../../records/record-search.ts';
 import { type EntityRef, entityPath } from '../../records/requests.ts';
 import { getId, getMember, type RecordValue } from '../../records/value.ts';
 
@@ -30,10 +29,10 @@ export interface LinksInputProps {
 
 function useLinked(entityRef: EntityRef, id: string | undefined, { name, entity: target }: RelationDocument) {
   const { data: schema } = useQuery(schemaQuery(entityRef));
-  const label = getLabelField(schema?.entities.get(target));
+  const label = getLabel(schema?.entities.get(target));
   const search = stringifySearch({
     expand: name,
-    fields: [`${name}.id`, ...(label === undefined ? [] : [`${name}.${label}`])].join(),
+    fields: [`${name}.id`, ...listLabelPaths(label, name)].join(),
     [`${name}.size`]: String(SHOWN + 1),
   });
   const { data, error } = useQuery({

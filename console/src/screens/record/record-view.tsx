@@ -7,10 +7,9 @@ import { hasStatus } from '../../api/api-error.ts';
 import { stringifyExact } from '../../api/json.ts';
 import type { EntityDocument } from '../../api/schema.ts';
 import { screenPath } from '../../api/workspace.ts';
-import { getLabelField } from '../../records/fields.ts';
 import { getLastListSearch } from '../../records/last-list.ts';
+import { findRecordLabel, getLabel } from '../../records/record-label.ts';
 import { type EntityRef, fetchRecord, type Versioned } from '../../records/requests.ts';
-import { getMember } from '../../records/value.ts';
 import { ErrorAlert } from '../../shell/error-alert.tsx';
 import { useAnnouncement } from '../../shell/live-region.tsx';
 import { useMayWrite } from '../../shell/permissions.ts';
@@ -48,8 +47,7 @@ export function RecordView({ entityRef, entity, id }: RecordViewProps) {
   }
   const [isDeleting, setDeleting] = useState(false);
   const mayWrite = useMayWrite();
-  const label = getLabelField(entity);
-  const labelValue = read.data === undefined || label === undefined ? undefined : getMember(read.data.record, label);
+  const label = read.data === undefined ? undefined : findRecordLabel(read.data.record, getLabel(entity));
   const list = screenPath(entityRef, `/data/${entityRef.entity}`);
   const isCreated = useAnnouncement().trim() === describeCreated(entityRef, id);
   const actions = (
@@ -82,10 +80,7 @@ export function RecordView({ entityRef, entity, id }: RecordViewProps) {
       onStored={keep}
     />
   );
-  const title =
-    typeof labelValue === 'string' && labelValue !== ''
-      ? `${entityRef.entity} ${id}: ${labelValue.slice(0, 80)}`
-      : `${entityRef.entity} ${id}`;
+  const title = label === undefined ? `${entityRef.entity} ${id}` : `${entityRef.entity} ${id}: ${label.slice(0, 80)}`;
   return (
     <ScreenFrame title={title} actions={read.data === undefined ? null : actions}>
       {read.data === undefined && hasHistory && hasStatus(read.error, 404) ? history : notFound}

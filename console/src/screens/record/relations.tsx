@@ -7,7 +7,8 @@ import { requestExact } from '../../api/request.ts';
 import { type EntityDocument, type RelationDocument, schemaQuery, type WorkspaceSchema } from '../../api/schema.ts';
 import { screenPath } from '../../api/workspace.ts';
 import { recordScreenPath } from '../../records/cell-value.tsx';
-import { getKeyColumn, getLabelField } from '../../records/fields.ts';
+import { getKeyColumn } from '../../records/fields.ts';
+import { findRecordLabel, getLabel, listLabelPaths } from '../../records/record-label.ts';
 import { type EntityRef, entityPath } from '../../records/requests.ts';
 import { getId, getMember, type RecordValue } from '../../records/value.ts';
 import { ErrorAlert } from '../../shell/error-alert.tsx';
@@ -28,10 +29,10 @@ function useRelated({ entityRef, entity, record }: RelationsProps, schema: Works
   const relations = [...entity.relations.values()].slice(0, MOST_RELATIONS);
   const id = getId(record);
   const sizes = relations.filter(isToMany).map(({ name }): [string, string] => [`${name}.size`, String(SHOWN + 1)]);
-  const fields = relations.flatMap(({ name, entity: target }) => {
-    const label = getLabelField(schema?.entities.get(target));
-    return label === undefined ? [`${name}.id`] : [`${name}.id`, `${name}.${label}`];
-  });
+  const fields = relations.flatMap(({ name, entity: target }) => [
+    `${name}.id`,
+    ...listLabelPaths(getLabel(schema?.entities.get(target)), name),
+  ]);
   const search = stringifySearch({
     expand: relations.map(({ name }) => name).join(),
     fields: ['id', ...fields].join(),
@@ -79,16 +80,13 @@ interface RelationCardProps {
 
 function RelationCard({ entityRef, record, relation, schema, value }: RelationCardProps) {
   const target = schema?.entities.get(relation.entity);
-  const label = getLabelField(target);
+  const label = getLabel(target);
   const records = (
     Array.isArray(value) ? value : value === null || value === undefined ? [] : [value]
   ) as readonly RecordValue[];
   const inverse = relation.inverse === undefined ? undefined : target?.relations.get(relation.inverse);
   const filter = inverse?.kind === 'belongsTo' ? `${getKeyColumn(inverse)},eq,${getId(record)}` : undefined;
-  const getName = (one: RecordValue): string => {
-    const text = label === undefined ? undefined : getMember(one, label);
-    return text === null || text === undefined || text === '' ? `${relation.entity} ${getId(one)}` : String(text);
-  };
+  const getName = (one: RecordValue): string => findRecordLabel(one, label) ?? `${relation.entity} ${getId(one)}`;
   return (
     <Paper withBorder p="sm" component="section" aria-label={relation.name}>
       <Title order={2} mb={4}>

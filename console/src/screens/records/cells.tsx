@@ -2,14 +2,14 @@
 
 import { Link } from '@tanstack/react-router';
 import { useMemo, useRef } from 'react';
-import type { Json } from '../../api/json.ts';
 import type { TimeZone } from '../../format/datetime.ts';
 import type { GridDrawing } from '../../grid/grid-types.ts';
 import type { CellDraft } from '../../records/cell-drafts.ts';
 import { CellValue, recordScreenPath } from '../../records/cell-value.tsx';
 import type { RecordColumn } from '../../records/fields.ts';
+import { findRecordLabel } from '../../records/record-label.ts';
 import type { Row } from '../../records/rows.ts';
-import { getMember, type RecordValue } from '../../records/value.ts';
+import { getId, getMember, type RecordValue } from '../../records/value.ts';
 import { Icon } from '../../shell/icon.tsx';
 import { CellEditor } from './cell-editor.tsx';
 import { SelectLoaded } from './select-loaded.tsx';
@@ -19,18 +19,12 @@ import type { RecordsState } from './use-records.ts';
 const getRefusal = (draft: CellDraft | undefined): string | undefined =>
   draft?.kind === 'refused' ? draft.message : undefined;
 
-/** Returns the value of a column; a label is a member of the related record. */
-export function getCellValue(record: RecordValue, column: RecordColumn): Json | undefined {
-  if (column.type !== 'label') return getMember(record, column.name);
-  const related = getRelated(record, column);
-  return related === null || related === undefined
-    ? related
-    : getMember(related, column.name.split('.').at(-1) as string);
-}
-
-function getRelated(record: RecordValue, { relation }: RecordColumn): RecordValue | null | undefined {
-  const related = getMember(record, relation?.name ?? '');
-  return related === null || related === undefined ? related : (related as RecordValue);
+/** Returns the name of the related record, if the list has it for this id. */
+function getRelatedName(record: RecordValue, { name, relation, label }: RecordColumn): string | undefined {
+  if (label === undefined) return undefined;
+  const related = getMember(record, relation?.name ?? '') as RecordValue | null | undefined;
+  if (related === null || related === undefined || getId(related) !== String(getMember(record, name))) return undefined;
+  return findRecordLabel(related, label);
 }
 
 export interface CellsOptions {
@@ -110,15 +104,14 @@ export function useCells({ state, zone, editing, selected, setSelected }: CellsO
         const draft = drafts.get(id)?.get(name);
         if (draft !== undefined && draft.kind !== 'saved')
           return <CellValue workspace={workspace} column={column} value={draft.value} zone={zone} />;
-        const related = column.type === 'label' ? getRelated(record, column) : undefined;
         const value = (
           <CellValue
             workspace={workspace}
             column={column}
-            value={getCellValue(record, column)}
+            value={getMember(record, name)}
             zone={zone}
             fullLength={truncatedLengths.get(name)}
-            relatedId={related === null || related === undefined ? undefined : String(getMember(related, 'id'))}
+            relatedName={getRelatedName(record, column)}
           />
         );
         if (name !== 'id') return value;

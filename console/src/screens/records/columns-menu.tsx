@@ -18,10 +18,11 @@ export interface ColumnsMenuProps {
   readonly all: readonly string[];
   readonly getWidth: (name: string) => number;
   readonly onLayout: (layout: ColumnLayout) => void;
-  /** Relations whose labels can be columns. */
+  readonly getTitle: (name: string) => string;
+  /** Relations that can show names in place of ids. */
   readonly relations: readonly string[];
-  readonly expanded: readonly string[];
-  readonly onExpand: (names: readonly string[]) => void;
+  readonly named: readonly string[];
+  readonly onNamed: (names: readonly string[]) => void;
 }
 
 export function ColumnsMenu(props: ColumnsMenuProps) {
@@ -45,11 +46,12 @@ export function ColumnsMenu(props: ColumnsMenuProps) {
   );
 }
 
-function Columns({ layout, all, getWidth, onLayout, relations, expanded, onExpand }: ColumnsMenuProps) {
+function Columns({ layout, all, getWidth, getTitle, onLayout, relations, named, onNamed }: ColumnsMenuProps) {
   const [typed, setTyped] = useState('');
   const visibleNames = orderColumns(layout, all);
   const hidden = all.filter((name) => !visibleNames.includes(name));
-  const fits = (name: string): boolean => name.toLowerCase().includes(typed.trim().toLowerCase());
+  const fits = (name: string): boolean =>
+    `${name} ${getTitle(name)}`.toLowerCase().includes(typed.trim().toLowerCase());
   return (
     <Stack gap={6}>
       <TextInput
@@ -73,7 +75,7 @@ function Columns({ layout, all, getWidth, onLayout, relations, expanded, onExpan
                     checked={isShown}
                     onChange={() => onLayout(setVisible(layout, all, name, !isShown))}
                   />
-                  <bdi>{name}</bdi>
+                  <bdi>{getTitle(name)}</bdi>
                 </label>
                 {isShown && (
                   <span className="columns-tools">
@@ -114,16 +116,16 @@ function Columns({ layout, all, getWidth, onLayout, relations, expanded, onExpan
         <fieldset className="columns-labels">
           <legend>
             <Text size="xs" c="dimmed">
-              Labels of related records
+              Names of related records, not their numbers
             </Text>
           </legend>
           {relations.map((name) => (
             <label key={name}>
               <input
                 type="checkbox"
-                checked={expanded.includes(name)}
+                checked={named.includes(name)}
                 onChange={() =>
-                  onExpand(expanded.includes(name) ? expanded.filter((one) => one !== name) : [...expanded, name])
+                  onNamed(relations.filter((one) => (one === name ? !named.includes(name) : named.includes(one))))
                 }
               />
               <bdi>{name}</bdi>

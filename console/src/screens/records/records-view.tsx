@@ -192,7 +192,7 @@ export function RecordsView(props: RecordsViewProps) {
             drawing={drawing}
             isReadOnly={!mayWrite}
             onCommand={onCommand}
-            onHead={(column, isAdded) => setQuery({ sort: nextSort(query.sort, column.name, isAdded) })}
+            onHead={(column, isAdded) => setQuery({ sort: nextSort(query.sort, plan.sortPath(column.name), isAdded) })}
             onResize={(column, width) => state.setLayout(setWidth(state.layout, column.name, width))}
             onRows={state.onRows}
             onCopy={range.copy}

@@ -34,7 +34,7 @@ export function Toolbar({ state, schema, entity, zone, filter }: ToolbarProps) {
     entity: entityRef.entity,
     method: 'GET' as const,
     rest: '',
-    query: Object.entries({ ...toSearch(query), fields: fields.join(','), size: String(WINDOW_SIZE) }).flatMap(
+    query: Object.entries({ ...toSearch(query), fields: state.fields.join(','), size: String(WINDOW_SIZE) }).flatMap(
       ([name, value]) =>
         value === undefined
           ? []
@@ -50,9 +50,10 @@ export function Toolbar({ state, schema, entity, zone, filter }: ToolbarProps) {
         all={plan.names}
         getWidth={(name) => plan.gridColumn(name, layout, [], state.rows?.longestId ?? 0).width}
         onLayout={state.setLayout}
-        relations={plan.expandable}
-        expanded={query.expand}
-        onExpand={state.setExpand}
+        getTitle={plan.title}
+        relations={plan.nameable}
+        named={plan.nameable.filter((name) => plan.own.some((one) => one.relation?.name === name && one.label))}
+        onNamed={state.setNamed}
       />
       {mayWrite && (
         <Button variant="default" component={Link} to={screenPath(entityRef, `/data/${entityRef.entity}/import`)}>

@@ -4,12 +4,13 @@ import { retryDelay } from '../../api/retry.ts';
 import type { EntityDocument } from '../../api/schema.ts';
 import { pluralize } from '../../format/amount.ts';
 import { type CellDraft, CellDrafts } from '../../records/cell-drafts.ts';
+import { getKeyColumn, listBelongsTo } from '../../records/fields.ts';
 import type { History, Values } from '../../records/history.ts';
 import type { ListQuery } from '../../records/list-query.ts';
 import { isFiltered } from '../../records/list-query.ts';
 import { type EntityRef, fetchRecord, fetchRecords, fetchRows, type Versioned } from '../../records/requests.ts';
 import { type Row, type Rows, updateRow } from '../../records/rows.ts';
-import { getMember } from '../../records/value.ts';
+import { getMember, isSameValue } from '../../records/value.ts';
 import { restoreRecords, updateRecord, updateRecords } from '../../records/write-requests.ts';
 import { type Conflict, type Edit, type WriteResult, Writer } from '../../records/writer.ts';
 import { announce } from '../../shell/live-region.tsx';
@@ -192,15 +193,20 @@ function describeEdits(edits: readonly Edit[]): string {
 
 /** Updates written records in the list; the server evaluates labels and filters. */
 async function refreshWritten(
-  { entityRef, query, fields, rows }: EditingOptions,
+  { entityRef, entity, query, fields, rows }: EditingOptions,
   written: readonly { readonly id: string; readonly now: Versioned | undefined }[],
 ): Promise<void> {
+  const keys = listBelongsTo(entity)
+    .filter(({ name }) => query.expand.includes(name))
+    .map(getKeyColumn);
+  let isTold = !isFiltered(query);
   for (const { id, now } of written) {
     const row = rows?.byId(id);
+    // The answer to a write has no names of related records.
+    isTold &&= now !== undefined && keys.every((key) => isSameValue(now.record[key], row?.record[key]));
     if (now === undefined) continue;
     if (row !== undefined) rows?.replace(updateRow(row, now.record, now.version));
   }
-  const isTold = written.every(({ now }) => now !== undefined) && !isFiltered(query) && query.expand.length === 0;
   if (isTold) return;
   const ids = written.map(({ id }) => id);
   for (let from = 0; from < ids.length; from += 100) {

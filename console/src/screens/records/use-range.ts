@@ -8,10 +8,9 @@ import type { RecordColumn } from '../../records/fields.ts';
 import { clearEdits, fillEdits, pasteArea, pasteEdits, type RangeEdits, type Sheet } from '../../records/paste.ts';
 import { type EntityRef, fetchRecords } from '../../records/requests.ts';
 import type { Row, Rows } from '../../records/rows.ts';
-import { formatForCopy, getId } from '../../records/value.ts';
+import { formatForCopy, getId, getMember } from '../../records/value.ts';
 import { MAX_BULK } from '../../records/write-requests.ts';
 import { announce } from '../../shell/live-region.tsx';
-import { getCellValue } from './cells.tsx';
 import type { Question } from './dialogs.tsx';
 import type { Editing } from './use-editing.ts';
 
@@ -117,7 +116,9 @@ function applyEdits({ editing, ask, sheet }: RangeOptions, rangeEdits: RangeEdit
 }
 
 const printCells = (rows: readonly Row[], columns: readonly RecordColumn[]): string =>
-  writeTsv(rows.map(({ record }) => columns.map((column) => formatForCopy(getCellValue(record, column), column.type))));
+  writeTsv(
+    rows.map(({ record }) => columns.map((column) => formatForCopy(getMember(record, column.name), column.type))),
+  );
 
 function copyRange({ entityRef, rows, range, sheet, editing }: RangeOptions, clipboard: DataTransfer): void {
   if (rows === undefined) return;

@@ -9,7 +9,7 @@ import { orderColumns } from '../../grid/columns.ts';
 import type { GridColumn } from '../../grid/grid-types.ts';
 import { useGrid } from '../../grid/use-grid.ts';
 import { findInvalidPart } from '../../records/invalid-query.ts';
-import { type ListQuery, parseListQuery, toSearch, WINDOW_SIZE } from '../../records/list-query.ts';
+import { type ListQuery, parseListQuery, parseNames, toFilterSearch, WINDOW_SIZE } from '../../records/list-query.ts';
 import { toMatching } from '../../records/matching-requests.ts';
 import { useMayWrite } from '../../shell/permissions.ts';
 import { useAddress } from '../../shell/use-address.ts';
@@ -27,16 +27,17 @@ const SELECTOR: GridColumn = { name: '#select', title: 'Select', width: 36, isEd
 export function useRecords({ org, ws, schema, entity }: RecordsViewProps) {
   const entityRef = useMemo(() => ({ org, ws, entity: entity.name }), [org, ws, entity.name]);
   const { search, write: change } = useAddress();
-  // A dropped relation adds no column and causes no error.
-  const query = useMemo(() => {
-    const listQuery = parseListQuery(search);
-    return { ...listQuery, expand: listQuery.expand.filter((name) => entity.relations.has(name)) };
-  }, [search, entity]);
   const mayWrite = useMayWrite();
 
   const [layout, setLayout] = useLayout(entityRef, search, change);
-  const plan = useMemo(() => createColumnPlan(schema, entity, query.expand), [schema, entity, query.expand]);
+  // Without `expand` in the address all relations show names; with it, those that it names.
+  const [expand] = getAll(search, 'expand');
+  const plan = useMemo(
+    () => createColumnPlan(schema, entity, expand === undefined ? undefined : parseNames(expand)),
+    [schema, entity, expand],
+  );
   const names = useMemo(() => orderColumns(layout, plan.names), [layout, plan]);
+  const query = useMemo(() => ({ ...parseListQuery(search), expand: plan.toExpand(names) }), [search, plan, names]);
   const page = Number(getAll(search, 'page')[0] ?? 0);
   const startRow = Number.isSafeInteger(page) && page > 0 ? page * WINDOW_SIZE : 0;
   const fields = useMemo(() => plan.toFieldNames(names), [plan, names]);
@@ -60,13 +61,24 @@ export function useRecords({ org, ws, schema, entity }: RecordsViewProps) {
   const count = rows?.count ?? { rows: 0, isExact: true };
   const control = useGrid({ rowCount: count.rows, columnCount: columns.length });
 
+  const shownNames = useRef(names);
+  // A column that is added may be out of sight: the focus goes there, and the grid scrolls with it.
+  useEffect(() => {
+    const added = names.filter((name) => !shownNames.current.includes(name));
+    shownNames.current = names;
+    if (added.length !== 1) return;
+    const column = columns.findIndex(({ name }) => name === added[0]);
+    control.send({ kind: 'go', to: { row: control.state.focus.row, column } });
+  }, [names, columns, control]);
+
   const setQuery = useCallback(
-    (next: Partial<ListQuery>) => change({ ...toSearch({ ...query, ...next }), page: undefined }, false),
+    (next: Partial<ListQuery>) => change({ ...toFilterSearch({ ...query, ...next }), page: undefined }, false),
     [change, query],
   );
-  const setExpand = useCallback(
-    (expand: readonly string[]) => change({ expand: expand.length === 0 ? undefined : expand.join(',') }),
-    [change],
+  const setNamed = useCallback(
+    (named: readonly string[]) =>
+      change({ expand: named.length === plan.nameable.length ? undefined : named.join(',') }),
+    [change, plan],
   );
   const timer = useRef<ReturnType<typeof setTimeout>>(undefined);
   const onRows = useCallback(
@@ -86,7 +98,7 @@ export function useRecords({ org, ws, schema, entity }: RecordsViewProps) {
     entityRef,
     query,
     setQuery,
-    setExpand,
+    setNamed,
     layout,
     setLayout,
     plan,

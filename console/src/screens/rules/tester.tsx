@@ -10,7 +10,7 @@ import { stringifyExact } from '../../api/json.ts';
 import { schemaQuery } from '../../api/schema.ts';
 import { type Claims, describeUser, parseClaims } from '../../api/view-as.ts';
 import type { WorkspaceRef } from '../../api/workspace.ts';
-import { getLabelField } from '../../records/fields.ts';
+import { getLabel, listLabelPaths } from '../../records/record-label.ts';
 import { ErrorAlert } from '../../shell/error-alert.tsx';
 import { TestCases } from './test-cases.tsx';
 
@@ -31,11 +31,10 @@ export function Tester({ workspace, inForce, draft }: TesterProps) {
   const entity = chosen ?? [...draft.keys(), ...inForce.keys()][0];
   const document = entity === undefined ? undefined : schema.data?.entities.get(entity);
   const ruled = [...(inForce.get(entity ?? '') ?? []), ...(draft.get(entity ?? '') ?? [])].map(({ column }) => column);
-  const label = getLabelField(document);
   const isColumn = (name: string): boolean =>
     document?.fields.has(name) === true ||
     [...(document?.relations.values() ?? [])].some(({ column }) => column === name);
-  const fields = [...new Set([...(label === undefined ? [] : [label]), ...ruled])].filter(isColumn);
+  const fields = [...new Set([...listLabelPaths(getLabel(document)), ...ruled])].filter(isColumn);
   const trial = useQuery({
     queryKey: [
       'try-rules',
