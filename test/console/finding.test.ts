@@ -52,12 +52,12 @@ test('Back and Forward bring the same list, and its address shows it to another 
   };
   assert.deepEqual(await totals(page), ['34.00', '27.25']);
   await page.getByRole('link', { name: 'Open record 2' }).click();
-  await page.getByRole('heading', { level: 1, name: /^orders 2/ }).waitFor();
+  await page.getByRole('dialog', { name: /^orders 2/ }).waitFor();
   await page.goBack();
   assert.deepEqual(await totals(page), ['34.00', '27.25']);
   const address = page.url().slice(`${server.url}/console`.length);
   await page.goForward();
-  await page.getByRole('heading', { level: 1, name: /^orders 2/ }).waitFor();
+  await page.getByRole('dialog', { name: /^orders 2/ }).waitFor();
   assert.deepEqual(await totals(await open({ key: keys.readOnly, path: address }), 2), ['34.00', '27.25']);
 });
 

@@ -102,18 +102,28 @@ test('leaving what was typed asks first, and keeping it keeps everything', async
   await page.getByRole('grid', { name: 'Records of customers' }).waitFor();
 });
 
-test('a record that others refer to is not deleted, and says by which', async ({ open }) => {
+test('a delete is tried first: it says what prevents it, or what goes with it', async ({ open }) => {
   const page = await open({ key: keys.owner, path: at('customers', 3) });
   await page.getByRole('button', { name: 'Delete' }).click();
   const dialog = page.getByRole('dialog', { name: 'Delete customers 3?' });
-  await dialog.getByRole('link', { name: '1 orders' }).waitFor();
-  await dialog.getByRole('button', { name: 'Delete' }).click();
+  await dialog.getByText('It cannot be deleted:').waitFor();
   await dialog
     .getByRole('alert')
     .getByText(/orders/)
     .first()
     .waitFor();
+  await dialog.getByRole('listitem').filter({ hasText: '1 orders by customerId prevent it' }).waitFor();
+  assert.equal(await dialog.getByRole('button', { name: 'Delete' }).isEnabled(), false);
   assert.equal((await shop.call('customers/3')).status, 200);
+  const { id } = (await shop.call('orders', { method: 'POST', body: { customerId: 3 } })).json.data;
+  await shop.create('orderItems', [{ orderId: id, productId: 1, quantity: 1, price: 1 }]);
+  await page.goto(`${server.url}/console${at('orders', id)}`);
+  await page.getByRole('button', { name: 'Delete' }).click();
+  const other = page.getByRole('dialog', { name: `Delete orders ${id}?` });
+  await other.getByRole('listitem').filter({ hasText: '1 orderItems by orderId are deleted with it' }).waitFor();
+  await other.getByRole('button', { name: 'Delete' }).click();
+  await page.getByRole('grid', { name: 'Records of orders' }).waitFor();
+  assert.equal((await shop.call(`orders/${id}`)).status, 404);
 });
 
 test('relations are links, and who may only read has no button that writes', async ({ open }) => {

@@ -124,7 +124,7 @@ test('an id of six digits is shown whole, and stays in sight with its cells', as
   assert.ok((place?.x ?? -1) >= (grid?.x ?? 0), 'the id is in sight at the right end');
 });
 
-test('keys of the grid do what their dialog says, and overwrite no cell', async ({ open }) => {
+test('every character edits the cell, and shortcuts take Ctrl or Shift, as their dialog says', async ({ open }) => {
   const page = await open({ key: keys.owner, path: '/demo/shop/data/orders' });
   let writes = 0;
   page.on('request', (request) => {
@@ -132,27 +132,67 @@ test('keys of the grid do what their dialog says, and overwrite no cell', async 
   });
   const note = cell(page, 0, 5);
   const before = await note.innerText();
-  await note.click();
-  await page.keyboard.press('?');
+  for (const key of ['x', 'n', '/', '?']) {
+    await note.click();
+    await page.keyboard.press(key);
+    assert.equal(await page.evaluate('document.activeElement.value'), key);
+    await page.keyboard.press('Escape');
+    assert.equal(await note.innerText(), before);
+  }
+  await page.keyboard.press('Control+/');
   const dialog = page.getByRole('dialog', { name: 'Keys' });
-  await dialog.getByText('Replace the value; Enter first for text that begins with N, / or ?').waitFor();
+  await dialog.getByText('Replace the value').waitFor();
   await page.keyboard.press('Escape');
   await dialog.waitFor({ state: 'detached' });
   await note.click();
-  await page.keyboard.press('/');
+  await page.keyboard.press('Control+Shift+F');
   await page.getByLabel('Filter as text').waitFor();
   await page.keyboard.press('Escape');
   await note.click();
-  await page.keyboard.press('N');
+  await page.keyboard.press('Shift+Enter');
   await page.waitForURL(/data\/orders\/new$/);
-  await page.goBack();
-  await note.getByText(before).waitFor();
   assert.equal(writes, 0);
-  await note.click();
-  await page.keyboard.press('x');
-  assert.equal(await page.evaluate('document.activeElement.value'), 'x');
+});
+
+test('a menu of the cell, the record and the column copies, filters, sorts, pins, hides and opens', async ({
+  open,
+}) => {
+  const page = await open({
+    key: keys.owner,
+    path: '/demo/shop/data/orders',
+    context: { permissions: ['clipboard-read', 'clipboard-write'] },
+  });
+  const choose = (name: string | RegExp) => page.getByRole('menuitem', { name }).click();
+  await cell(page, 0, 2).click({ button: 'right' });
+  await choose(/^Copy/);
+  await until('the cell is copied', async () => (await page.evaluate('navigator.clipboard.readText()')) === 'paid');
+  // By keys, as well; the focus is in the menu, and in the grid again when it closes.
+  await cell(page, 0, 2).click();
+  await page.keyboard.press('Shift+F10');
+  await page.getByRole('menu', { name: 'Cell status' }).waitFor();
   await page.keyboard.press('Escape');
-  assert.equal(await note.innerText(), before);
+  await until('the cell has the focus', () => page.evaluate('document.activeElement.dataset.spot === "0:2"'));
+  await cell(page, 0, 2).click({ button: 'right' });
+  await choose('Filter by this value');
+  await page.waitForURL(/filter=status,eq,paid$/);
+  await cell(page, 0, 6).click({ button: 'right' });
+  await choose('Exclude this value');
+  await page.waitForURL(/filter=customerId,ne,1$/);
+  await page.getByRole('columnheader', { name: 'total' }).click({ button: 'right' });
+  await choose('Sort by total, descending');
+  await page.waitForURL(/sort=total,desc$/);
+  await page.getByRole('columnheader', { name: 'total' }).click({ button: 'right' });
+  await choose('Pin the column');
+  await cell(page, -1, 2).getByText('total').waitFor();
+  await cell(page, 0, 3).click({ button: 'right' });
+  await choose('Hide the column');
+  await page.getByRole('columnheader', { name: 'status' }).waitFor({ state: 'detached' });
+  await page.getByRole('columnheader', { name: 'customer' }).click({ button: 'right' });
+  await choose('Show ids');
+  await page.getByRole('columnheader', { name: 'customerId' }).waitFor();
+  await cell(page, 0, 5).click({ button: 'right' });
+  await choose('Open customers 3');
+  await page.waitForURL(/data\/customers\/3$/);
 });
 
 test('heads sort, and the address has it; a reload shows the same', async ({ open }) => {
@@ -433,14 +473,40 @@ test('who may only read sees no way to write', async ({ open }) => {
   await page.getByRole('button', { name: 'Export' }).waitFor();
 });
 
-test('a record is opened by the mouse, and the way back keeps the filter', async ({ open }) => {
+test('a record is opened over the grid, goes to its neighbours, is saved, and guards what was typed', async ({
+  open,
+}) => {
+  const page = await open({ key: keys.owner, path: '/demo/shop/data/orders?filter=total,gte,30&sort=total' });
+  await page.getByRole('link', { name: 'Open record 2' }).click();
+  const drawer = page.getByRole('dialog', { name: 'orders 2' });
+  await drawer.getByRole('textbox', { name: 'note' }).fill('from the drawer');
+  await page.waitForURL(/sort=total&record=2$/);
+  await drawer.getByRole('button', { name: 'Next record' }).click();
+  await page.getByRole('button', { name: 'Keep editing' }).click();
+  await drawer.getByRole('button', { name: 'Save' }).click();
+  await cell(page, 0, 5).getByText('from the drawer').waitFor();
+  assert.equal(await drawer.getByRole('button', { name: 'Previous record' }).isEnabled(), false);
+  await page.keyboard.press('Alt+PageDown');
+  await page.getByRole('dialog', { name: 'orders 3' }).getByRole('combobox', { name: 'customerId' }).waitFor();
+  await page.keyboard.press('Alt+PageUp');
+  await drawer.getByRole('textbox', { name: 'note' }).waitFor();
+  await page.keyboard.press('Escape');
+  await drawer.waitFor({ state: 'detached' });
+  await page.waitForURL(/filter=total,gte,30&sort=total$/);
+  await until('the grid has the focus', () =>
+    page.evaluate(`document.activeElement.getAttribute('role') === 'gridcell'`),
+  );
+});
+
+test('who may only read opens a record as well, and the way back from its page keeps the filter', async ({ open }) => {
   const page = await open({ key: keys.readOnly, path: '/demo/shop/data/orders?filter=total,gte,40' });
-  await page.getByRole('button', { name: 'Keys: ?' }).click();
+  await page.getByRole('button', { name: 'Keys: Ctrl+/' }).click();
   await page.getByRole('dialog', { name: 'Keys' }).getByRole('button', { name: 'Close' }).click();
   await page
     .getByRole('link', { name: /^Open record \d+$/ })
     .first()
     .click();
+  await page.getByRole('link', { name: 'Open as a page' }).click();
   await page.getByRole('link', { name: 'All orders' }).click();
   await page.waitForURL(/data\/orders\?filter=total,gte,40$/);
 });

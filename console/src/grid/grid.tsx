@@ -3,6 +3,7 @@
 import './grid.css';
 import {
   type KeyboardEvent,
+  type MouseEvent,
   type PointerEvent,
   type ReactNode,
   useCallback,
@@ -33,6 +34,12 @@ import {
 const HEADER = 34;
 const OVERSCAN = 6;
 
+/** Place on the page, in pixels. */
+export interface MenuPlace {
+  readonly left: number;
+  readonly top: number;
+}
+
 export interface GridProps<Row> {
   readonly label: string;
   readonly columns: readonly GridColumn[];
@@ -52,6 +59,8 @@ export interface GridProps<Row> {
   readonly onRows: (from: number, to: number) => void;
   readonly onCopy?: (clipboard: DataTransfer) => void;
   readonly onPaste?: (text: string) => void;
+  /** Opens the menu of a cell or a heading, for the mouse at its place, for keys (Shift+F10) below the cell. */
+  readonly onMenu?: (spot: CellPosition, place: MenuPlace) => void;
   /** Identity of the list: when it changes, the grid scrolls to `startRow`. */
   readonly list: unknown;
   readonly startRow: number;
@@ -105,6 +114,7 @@ export function Grid<Row>(props: GridProps<Row>) {
         if (spot !== undefined && spot.row >= 0 && columns[spot.column]?.isEditable === true && !isReadOnly)
           control.send({ kind: 'edit' });
       }}
+      onContextMenu={(event) => onContextMenu(event, props)}
       onClick={(event) => {
         const spot = findCell(event.target);
         const column = spot?.row === -1 ? columns[spot.column] : undefined;
@@ -390,6 +400,24 @@ function onPointer<Row>(event: PointerEvent, { control }: GridProps<Row>): void 
   const { editing } = control.state;
   if (editing?.at.row === spot.row && editing.at.column === spot.column) return;
   control.send({ kind: 'go', to: spot, extends: event.shiftKey && spot.row >= 0 });
+}
+
+function onContextMenu<Row>(event: MouseEvent, { control, columns, onMenu }: GridProps<Row>): void {
+  const spot = findCell(event.target);
+  const { state, range } = control;
+  // The menu of the browser has its own commands for text that is edited, and for links with Shift.
+  if (spot === undefined || onMenu === undefined || isControl(event.target) || event.shiftKey) return;
+  if (state.editing !== undefined || columns[spot.column]?.isSelector === true) return;
+  event.preventDefault();
+  const isInRange =
+    spot.row >= range.top && spot.row <= range.bottom && spot.column >= range.left && spot.column <= range.right;
+  if (!isInRange) control.send({ kind: 'go', to: spot });
+  const cell = (event.target as Element).closest('[data-spot]')?.getBoundingClientRect();
+  const isByKey = event.clientX === 0 && event.clientY === 0;
+  onMenu(spot, {
+    left: isByKey || event.button !== 2 ? (cell?.left ?? 0) : event.clientX,
+    top: isByKey || event.button !== 2 ? (cell?.bottom ?? 0) : event.clientY,
+  });
 }
 
 function onDrag<Row>(event: PointerEvent, { control }: GridProps<Row>): void {

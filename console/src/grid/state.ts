@@ -113,17 +113,9 @@ const CONTROL_COMMANDS: ReadonlyMap<string, GridCommand> = new Map([
   ['Enter', 'open'],
 ]);
 
-const PLAIN_COMMANDS: ReadonlyMap<string, GridCommand> = new Map([
-  ['n', 'create'],
-  ['/', 'filter'],
-]);
-
-// Keys of the whole page, which the grid leaves to it.
-const PAGE_KEYS: ReadonlySet<string> = new Set(['?']);
-
 /**
- * Returns the action of a key while no cell is edited. A character starts an edit only if the cell `isEditable` and the
- * key is no shortcut: text that begins with one is typed after Enter or F2.
+ * Returns the action of a key while no cell is edited. Every character starts an edit of an `isEditable` cell: shortcuts
+ * take Ctrl, or Shift and Enter.
  */
 export function interpretKey(key: Key, { focus }: Pick<GridState, 'focus'>, isEditable: boolean): KeyAction {
   if (key.altKey) return undefined;
@@ -132,15 +124,14 @@ export function interpretKey(key: Key, { focus }: Pick<GridState, 'focus'>, isEd
   if (move !== undefined) return { event: { kind: 'move', to: move, extends: key.shiftKey } };
   if (isControl) return interpretControlKey(key);
   const isHeader = focus.row < 0;
+  if (key.key === 'Enter' && key.shiftKey && !isHeader) return { command: 'create' };
   if (key.key === 'Enter' || key.key === ' ' || key.key === 'F2') {
     if (isHeader) return key.key === 'F2' ? undefined : { command: 'activateHeader' };
     if (key.key === ' ') return { command: 'toggleRow' };
     return isEditable ? { event: { kind: 'edit' } } : { command: 'open' };
   }
   if (key.key === 'Escape') return { command: 'selectNone' };
-  const command = PLAIN_COMMANDS.get(key.key.toLowerCase());
-  if (command !== undefined) return { command };
-  if (!isEditable || isHeader || PAGE_KEYS.has(key.key)) return undefined;
+  if (!isEditable || isHeader) return undefined;
   if (key.key === 'Delete' || key.key === 'Backspace') return { command: 'clear' };
   return isTyped(key.key) ? { event: { kind: 'edit', typed: key.key } } : undefined;
 }
@@ -149,6 +140,7 @@ function interpretControlKey({ key, shiftKey }: Key): KeyAction {
   const name = key.length === 1 ? key.toLowerCase() : key;
   if (name === 'a') return { event: { kind: 'selectAll' } };
   if (name === 'z') return { command: shiftKey ? 'redo' : 'undo' };
+  if (name === 'f') return shiftKey ? { command: 'filter' } : undefined;
   const command = CONTROL_COMMANDS.get(name);
   return command === undefined ? undefined : { command };
 }

@@ -5,6 +5,7 @@ import type { Json } from '../api/json.ts';
 import { screenPath, type WorkspaceRef } from '../api/workspace.ts';
 import { formatCount } from '../format/amount.ts';
 import type { TimeZone } from '../format/datetime.ts';
+import { Icon } from '../shell/icon.tsx';
 import type { RecordColumn } from './fields.ts';
 import { formatValue } from './value.ts';
 
@@ -18,13 +19,15 @@ export interface CellValueProps {
   readonly fullLength?: number | undefined;
   /** Name of the related record, in place of its id. */
   readonly relatedName?: string | undefined;
+  /** Whether a button opens the related record, as a click on the text has another meaning. */
+  readonly hasOpenButton?: boolean;
 }
 
 /** Returns the address of a record. */
 export const recordScreenPath = (workspace: WorkspaceRef, entity: string, id: string): string =>
   screenPath(workspace, `/data/${entity}/${id}`);
 
-export function CellValue({ workspace, column, value, zone, fullLength, relatedName }: CellValueProps) {
+export function CellValue({ workspace, column, value, zone, fullLength, relatedName, hasOpenButton }: CellValueProps) {
   const { type, target } = column;
   if (value === undefined) return <span className="cell-quiet">…</span>;
   if (value === null) return <span className="cell-null">NULL</span>;
@@ -43,17 +46,25 @@ export function CellValue({ workspace, column, value, zone, fullLength, relatedN
         <bdi dir="auto">{oneLine(text.slice(0, 80))}…</bdi>
       </>
     );
-  if (type === 'relation' && target !== undefined)
+  if (type === 'relation' && target !== undefined) {
+    const name = <bdi dir="auto">{relatedName === undefined ? text : oneLine(relatedName)}</bdi>;
+    const to = recordScreenPath(workspace, target, text);
+    if (hasOpenButton !== true)
+      return (
+        <Link className="cell-link" tabIndex={-1} to={to}>
+          {name}
+        </Link>
+      );
+    const words = `Open ${target} ${text}`;
     return (
-      <Link
-        className="cell-link"
-        tabIndex={-1}
-        to={recordScreenPath(workspace, target, text)}
-        title={relatedName === undefined ? undefined : `${target} ${text}`}
-      >
-        <bdi dir="auto">{relatedName === undefined ? text : oneLine(relatedName)}</bdi>
-      </Link>
+      <>
+        {name}
+        <Link className="cell-open" tabIndex={-1} to={to} aria-label={words} title={words}>
+          <Icon name="right" size={14} />
+        </Link>
+      </>
     );
+  }
   if (type === 'json') return <code className="cell-code">{text}</code>;
   return <bdi dir="auto">{oneLine(text)}</bdi>;
 }

@@ -2,15 +2,18 @@
 // of records.
 import { useLocation } from '@tanstack/react-router';
 import { useEffect } from 'react';
+import type { Search } from '../address.ts';
 
 let last: { readonly pathname: string; readonly search: object } | undefined;
 
-/** Remembers the list at this address. */
+/** Remembers the list at this address, without the record that is open over it. */
 export function useRememberList(list: string): void {
   const { pathname, search } = useLocation();
   useEffect(() => {
     // During navigation the list is still mounted while the address is that of the next screen.
-    if (pathname === list) last = { pathname, search };
+    if (pathname !== list) return;
+    const { record: _open, ...rest } = search as Search;
+    last = { pathname, search: rest };
   }, [list, pathname, search]);
 }
 

@@ -1,4 +1,4 @@
-// Keyboard shortcuts for the whole page: Ctrl+K opens the palette, ? lists the shortcuts of the screen.
+// Keyboard shortcuts for the whole page: Ctrl+K opens the palette, Ctrl+/ and ? list the shortcuts of the screen.
 import { Kbd, Modal, Table } from '@mantine/core';
 import { useEffect } from 'react';
 import { createStore } from '../store.ts';
@@ -11,14 +11,14 @@ export interface Shortcut {
 
 const EVERYWHERE: readonly Shortcut[] = [
   { keys: 'Ctrl+K', description: 'Go to an entity or a screen' },
-  { keys: '?', description: 'Show these keys' },
+  { keys: 'Ctrl+/', description: 'Show these keys; outside of fields and cells also ?' },
 ];
 
 const ofScreen = createStore<readonly Shortcut[]>([]);
 
 const listStore = createStore(false);
 
-/** Opens the list of shortcuts, as `?` does. */
+/** Opens the list of shortcuts, as Ctrl+/ does. */
 export const openShortcuts = (): void => listStore.set(true);
 
 /** Registers the shortcuts of the screen while it is mounted. `lines` is a constant of the screen. */
@@ -40,7 +40,8 @@ export function ShortcutsDialog() {
   const lines = [...ofScreen.use(), ...EVERYWHERE];
   useEffect(() => {
     const onKey = (event: KeyboardEvent): void => {
-      if (event.key !== '?' || event.ctrlKey || event.metaKey || isTyping(event.target)) return;
+      const isControl = event.ctrlKey || event.metaKey;
+      if (isControl ? event.key !== '/' : event.key !== '?' || isTyping(event.target)) return;
       event.preventDefault();
       openShortcuts();
     };

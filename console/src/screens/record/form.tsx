@@ -246,7 +246,7 @@ export function RecordForm({ entityRef, entity, read: newest, from, onSaved }: R
           )}
         </Group>
       </Stack>
-      <UnsavedChangesGuard isDirty={isDirty && !leaving.current} />
+      <UnsavedChangesGuard isDirty={isDirty && !leaving.current} parameter="record" />
       {meanwhile !== undefined && read !== undefined && (
         <Comparison
           workspace={entityRef}

@@ -1,8 +1,8 @@
-// Screen of an existing record: form, relations, JSON, and deletion.
+// An existing record, on a screen of its own or in the drawer over the grid: form, relations, history, JSON, and deletion.
 import { Button, Code, Group, ScrollArea, Tabs, Text } from '@mantine/core';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { Link, useNavigate } from '@tanstack/react-router';
-import { useState } from 'react';
+import { type ReactNode, useState } from 'react';
 import { hasStatus } from '../../api/api-error.ts';
 import { stringifyExact } from '../../api/json.ts';
 import type { EntityDocument } from '../../api/schema.ts';
@@ -13,7 +13,7 @@ import { type EntityRef, fetchRecord, type Versioned } from '../../records/reque
 import { ErrorAlert } from '../../shell/error-alert.tsx';
 import { useAnnouncement } from '../../shell/live-region.tsx';
 import { useMayWrite } from '../../shell/permissions.ts';
-import { ScreenFrame } from '../../shell/screen-frame.tsx';
+import { ScreenFrame, type ScreenFrameProps } from '../../shell/screen-frame.tsx';
 import { DeleteDialog } from './delete-dialog.tsx';
 import { describeCreated, RecordForm } from './form.tsx';
 import { RecordHistory } from './history.tsx';
@@ -23,9 +23,17 @@ export interface RecordViewProps {
   readonly entityRef: EntityRef;
   readonly entity: EntityDocument;
   readonly id: string;
+  /** Frame in place of that of a screen. */
+  readonly renderFrame?: (parts: ScreenFrameProps) => ReactNode;
+  /** Called after the record was stored. */
+  readonly onStored?: () => void;
+  /** Called after the record was deleted, in place of the way back to the list. */
+  readonly onDeleted?: () => void;
 }
 
-export function RecordView({ entityRef, entity, id }: RecordViewProps) {
+const renderScreen = (parts: ScreenFrameProps): ReactNode => <ScreenFrame {...parts} />;
+
+export function RecordView({ entityRef, entity, id, renderFrame, onStored, onDeleted }: RecordViewProps) {
   const key = ['record', entityRef.org, entityRef.ws, entityRef.entity, id];
   const client = useQueryClient();
   const navigate = useNavigate();
@@ -39,6 +47,7 @@ export function RecordView({ entityRef, entity, id }: RecordViewProps) {
   async function keep(saved: Versioned): Promise<void> {
     await client.cancelQueries({ queryKey: key, exact: true });
     client.setQueryData(key, saved);
+    onStored?.();
     const own = JSON.stringify(key);
     void client.invalidateQueries({
       queryKey: ['record', entityRef.org, entityRef.ws, entityRef.entity],
@@ -53,9 +62,15 @@ export function RecordView({ entityRef, entity, id }: RecordViewProps) {
   const actions = (
     <Group gap="xs">
       {isCreated && <Text size="sm">Created</Text>}
-      <Button component={Link} to={list} search={getLastListSearch(list)} variant="subtle">
-        {`All ${entityRef.entity}`}
-      </Button>
+      {renderFrame === undefined ? (
+        <Button component={Link} to={list} search={getLastListSearch(list)} variant="subtle">
+          {`All ${entityRef.entity}`}
+        </Button>
+      ) : (
+        <Button component={Link} to={`${list}/${id}`} variant="subtle">
+          Open as a page
+        </Button>
+      )}
       {mayWrite && entity.operations.includes('create') && (
         <Button component={Link} to={`${list}/new`} search={{ from: id } as never} variant="default">
           Duplicate
@@ -81,8 +96,8 @@ export function RecordView({ entityRef, entity, id }: RecordViewProps) {
     />
   );
   const title = label === undefined ? `${entityRef.entity} ${id}` : `${entityRef.entity} ${id}: ${label.slice(0, 80)}`;
-  return (
-    <ScreenFrame title={title} actions={read.data === undefined ? null : actions}>
+  const children = (
+    <>
       {read.data === undefined && hasHistory && hasStatus(read.error, 404) ? history : notFound}
       {read.data !== undefined && (
         <Tabs defaultValue="fields" keepMounted>
@@ -116,12 +131,15 @@ export function RecordView({ entityRef, entity, id }: RecordViewProps) {
           entity={entity}
           read={read.data}
           onClose={() => setDeleting(false)}
-          onDeleted={() => void navigate({ to: list, search: getLastListSearch(list), ignoreBlocker: true })}
+          onDeleted={
+            onDeleted ?? (() => void navigate({ to: list, search: getLastListSearch(list), ignoreBlocker: true }))
+          }
           onTakeTheirs={(theirs) => void keep(theirs)}
         />
       )}
-    </ScreenFrame>
+    </>
   );
+  return (renderFrame ?? renderScreen)({ title, actions: read.data === undefined ? null : actions, children });
 }
 
 /** Formats an object with one member a line; numbers keep their digits. */

@@ -2,10 +2,11 @@
 
 import { Link } from '@tanstack/react-router';
 import { useMemo, useRef } from 'react';
+import type { Search } from '../../address.ts';
 import type { TimeZone } from '../../format/datetime.ts';
 import type { GridDrawing } from '../../grid/grid-types.ts';
 import type { CellDraft } from '../../records/cell-drafts.ts';
-import { CellValue, recordScreenPath } from '../../records/cell-value.tsx';
+import { CellValue } from '../../records/cell-value.tsx';
 import type { RecordColumn } from '../../records/fields.ts';
 import { findRecordLabel } from '../../records/record-label.ts';
 import type { Row } from '../../records/rows.ts';
@@ -103,7 +104,7 @@ export function useCells({ state, zone, editing, selected, setSelected }: CellsO
         if (column === undefined) return null;
         const draft = drafts.get(id)?.get(name);
         if (draft !== undefined && draft.kind !== 'saved')
-          return <CellValue workspace={workspace} column={column} value={draft.value} zone={zone} />;
+          return <CellValue workspace={workspace} column={column} value={draft.value} zone={zone} hasOpenButton />;
         const value = (
           <CellValue
             workspace={workspace}
@@ -112,6 +113,7 @@ export function useCells({ state, zone, editing, selected, setSelected }: CellsO
             zone={zone}
             fullLength={truncatedLengths.get(name)}
             relatedName={getRelatedName(record, column)}
+            hasOpenButton
           />
         );
         if (name !== 'id') return value;
@@ -120,7 +122,9 @@ export function useCells({ state, zone, editing, selected, setSelected }: CellsO
             <Link
               className="open-record"
               tabIndex={-1}
-              to={recordScreenPath(workspace, workspace.entity, id)}
+              to="."
+              search={((old: Search) => ({ ...old, record: id })) as never}
+              resetScroll={false}
               aria-label={`Open record ${id}`}
               title={`Open record ${id}`}
             >

@@ -1,26 +1,26 @@
 // Dialogs that confirm changes of many records.
-import { Anchor, Button, Checkbox, Group, List, Modal, NativeSelect, ScrollArea, Text } from '@mantine/core';
-import { Link } from '@tanstack/react-router';
+import { Button, Checkbox, Group, Modal, NativeSelect, ScrollArea, Text } from '@mantine/core';
 import { type ReactNode, useState } from 'react';
-import { stringifySearch } from '../../address.ts';
-import { isApiError } from '../../api/api-error.ts';
 import { formatJson, type Json } from '../../api/json.ts';
 import type { WorkspaceSchema } from '../../api/schema.ts';
-import { screenPath } from '../../api/workspace.ts';
 import { pluralize } from '../../format/amount.ts';
 import type { TimeZone } from '../../format/datetime.ts';
-import { getKeyColumn, type RecordColumn } from '../../records/fields.ts';
+import type { RecordColumn } from '../../records/fields.ts';
+import { Referrers, useDeleteTrial } from '../../records/referrers.tsx';
 import type { EntityRef } from '../../records/requests.ts';
 import { parseValue } from '../../records/value.ts';
 import { ValueEditor } from '../../records/value-editor.tsx';
 import { DataTable } from '../../shell/data-table.tsx';
 import { FormDialog } from '../../shell/dialogs.tsx';
+import { ErrorAlert } from '../../shell/error-alert.tsx';
 
 export interface Question {
   readonly title: string;
   readonly text: ReactNode;
   readonly action: string;
   readonly isDestroying?: boolean;
+  /** Ids of records that it deletes, which is tried first. */
+  readonly deletes?: readonly string[];
   /** Runs the action; an error that it throws appears in the dialog, which stays open. */
   readonly run: () => Promise<void>;
 }
@@ -29,61 +29,45 @@ export interface QuestionDialogProps {
   readonly question: Question;
   readonly entityRef: EntityRef;
   readonly schema: WorkspaceSchema;
-  readonly ids: readonly string[];
   readonly onClose: () => void;
 }
 
-export function QuestionDialog({ question, entityRef, schema, ids, onClose }: QuestionDialogProps) {
+export function QuestionDialog({ question, entityRef, schema, onClose }: QuestionDialogProps) {
+  const { title, text, action, isDestroying = false, deletes = NONE, run } = question;
+  const isDelete = deletes.length > 0;
+  const trial = useDeleteTrial(entityRef, deletes, isDelete);
   return (
     <FormDialog
-      title={question.title}
-      action={question.action}
-      isDestructive={question.isDestroying === true}
-      focusesAction
+      title={title}
+      action={action}
+      isDestructive={isDestroying}
+      isDisabled={isDelete && !trial.isSuccess}
+      focusesAction={!isDelete}
+      focusesCancel={isDelete}
       onClose={onClose}
       onSubmit={async () => {
-        await question.run();
+        await run();
         onClose();
       }}
     >
-      {(error) => (
+      {trial.isError ? (
         <>
-          <div>{question.text}</div>
-          <Referring error={error} entityRef={entityRef} schema={schema} ids={ids} />
+          <Text size="sm">
+            {deletes.length === 1 ? 'It cannot be deleted:' : 'They cannot be deleted, none of them:'}
+          </Text>
+          <ErrorAlert error={trial.error} />
         </>
+      ) : (
+        <div>{text}</div>
+      )}
+      {isDelete && !trial.isPending && (
+        <Referrers entityRef={entityRef} schema={schema} ids={deletes} isRefused={trial.isError} />
       )}
     </FormDialog>
   );
 }
 
-/** Links to the records that prevent a delete. */
-function Referring({
-  error,
-  entityRef,
-  schema,
-  ids,
-}: Pick<QuestionDialogProps, 'entityRef' | 'schema' | 'ids'> & { readonly error: unknown }) {
-  const details = isApiError(error) ? error.details.filter(({ code }) => code === 'STILL_REFERENCED') : [];
-  const links = [...new Set(details.map(({ field }) => field ?? ''))].flatMap((field) => {
-    const [entity = '', name = ''] = field.split('.');
-    const relation = schema.entities.get(entity)?.relations.get(name);
-    if (relation === undefined) return [];
-    const search = stringifySearch({ filter: `${getKeyColumn(relation)},in,${ids.slice(0, 200).join(',')}` });
-    return [{ entity, name, to: screenPath(entityRef, `/data/${entity}${search}`) }];
-  });
-  if (links.length === 0) return null;
-  return (
-    <List size="sm">
-      {links.map(({ entity, name, to }) => (
-        <List.Item key={`${entity}.${name}`}>
-          <Anchor component={Link} to={to} size="sm">
-            Records of <bdi>{entity}</bdi> that refer to {ids.length === 1 ? 'it' : 'them'} by <bdi>{name}</bdi>
-          </Anchor>
-        </List.Item>
-      ))}
-    </List>
-  );
-}
+const NONE: readonly string[] = [];
 
 export interface BulkEditProps {
   readonly entityRef: EntityRef;

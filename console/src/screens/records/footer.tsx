@@ -101,7 +101,7 @@ export function Footer({ state, zone, editing, live, selected, onDelete, onDesel
           </>
         )}
         <Button variant="subtle" size="compact-xs" onClick={openShortcuts}>
-          Keys: ?
+          Keys: Ctrl+/
         </Button>
         {mayWrite && (
           <span className="records-line records-end">

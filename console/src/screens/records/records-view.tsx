@@ -28,7 +28,9 @@ import { EmptyList } from './empty-list.tsx';
 import { FilterBar } from './filter-bar.tsx';
 import { FilteredOut } from './filtered-out.tsx';
 import { Footer } from './footer.tsx';
+import { GridMenu, type OpenMenu } from './grid-menu.tsx';
 import { LiveNotice } from './live-notice.tsx';
+import { RecordDrawer } from './record-drawer.tsx';
 import { toggleLoaded } from './select-loaded.tsx';
 import { KEYS, READING_KEYS } from './shortcuts.ts';
 import { Toolbar } from './toolbar.tsx';
@@ -47,6 +49,7 @@ export function RecordsView(props: RecordsViewProps) {
   const [selected, setSelected] = useState<ReadonlySet<string>>(new Set());
   const [filter, setFilter] = useState<{ readonly chip: number | undefined } | undefined>();
   const [question, setQuestion] = useState<Question>();
+  const [menu, setMenu] = useState<OpenMenu>();
   const editing = useEditing({
     entityRef,
     entity,
@@ -73,7 +76,14 @@ export function RecordsView(props: RecordsViewProps) {
   });
   useScreenShortcuts(mayWrite ? KEYS : READING_KEYS);
   useRememberList(screenPath(entityRef, `/data/${entityRef.entity}`));
-  useFocusBack(question !== undefined || editing.conflict !== undefined || deleting.conflict !== undefined, control);
+  useFocusBack(
+    state.opened !== undefined ||
+      menu !== undefined ||
+      question !== undefined ||
+      editing.conflict !== undefined ||
+      deleting.conflict !== undefined,
+    control,
+  );
 
   const drawing = useCells({ state, zone, editing, selected, setSelected });
   const onChip = (chip: Chip): void => {
@@ -105,7 +115,7 @@ export function RecordsView(props: RecordsViewProps) {
     else if (command === 'toggleRow' || (command === 'open' && isSelector)) {
       // Only those who may write do anything with selected records.
       if (mayWrite) setSelected(toggle(selected, row.id));
-    } else if (command === 'open') void navigate({ to: recordScreenPath(entityRef, entityRef.entity, row.id) });
+    } else if (command === 'open') state.setOpened(row.id);
   }
   const isEmpty = rows?.hasLoaded === true && count.rows === 0;
   return (
@@ -197,6 +207,7 @@ export function RecordsView(props: RecordsViewProps) {
             onRows={state.onRows}
             onCopy={range.copy}
             {...(mayWrite ? { onPaste: range.paste } : {})}
+            onMenu={(spot, place) => setMenu({ spot, place })}
             list={rows}
             startRow={list.startRow}
           />
@@ -220,8 +231,21 @@ export function RecordsView(props: RecordsViewProps) {
           question={question}
           entityRef={entityRef}
           schema={schema}
-          ids={[...selected]}
           onClose={() => setQuestion(undefined)}
+        />
+      )}
+      {state.opened !== undefined && (
+        <RecordDrawer state={state} entity={entity} id={state.opened} onOpen={state.setOpened} />
+      )}
+      {menu !== undefined && (
+        <GridMenu
+          key={`${menu.spot.row}:${menu.spot.column}`}
+          {...menu}
+          state={state}
+          entity={entity}
+          onCommand={onCommand}
+          onDelete={(id) => setQuestion(deleting.question([id]))}
+          onClose={() => setMenu(undefined)}
         />
       )}
       <Conflicts state={state} zone={zone} editing={editing} deleting={deleting} />

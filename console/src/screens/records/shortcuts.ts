@@ -3,7 +3,7 @@ import type { Shortcut } from '../../shell/shortcuts.tsx';
 const EDITING: readonly Shortcut[] = [
   { keys: 'Enter', description: 'Edit the cell; while editing: save and go down' },
   { keys: 'F2', description: 'Edit the cell' },
-  { keys: 'Any other character', description: 'Replace the value; Enter first for text that begins with N, / or ?' },
+  { keys: 'Any character', description: 'Replace the value' },
   { keys: 'Tab', description: 'While editing: save and go on' },
   { keys: 'Esc', description: 'Restore the old value; deselect' },
   { keys: 'Delete', description: 'Set the cells to NULL' },
@@ -13,19 +13,21 @@ const EDITING: readonly Shortcut[] = [
   { keys: 'Ctrl+Shift+Z', description: 'Redo' },
   { keys: 'Ctrl+S', description: 'Save what is queued' },
   { keys: 'Space', description: 'Select the record' },
-  { keys: 'N', description: 'New record' },
+  { keys: 'Shift+Enter', description: 'New record' },
 ];
 
 const READING: readonly Shortcut[] = [
   { keys: 'Shift+Arrows', description: 'Select cells' },
   { keys: 'Ctrl+A', description: 'Select all cells' },
   { keys: 'Ctrl+C', description: 'Copy the cells' },
-  { keys: 'Ctrl+Enter', description: 'Open the record' },
+  { keys: 'Ctrl+Enter', description: 'Open the record over the grid' },
+  { keys: 'Alt+PageDown', description: 'Next record, while one is open; Alt+PageUp the previous one' },
   { keys: 'Home', description: 'Go to the first column' },
   { keys: 'End', description: 'Go to the last column' },
   { keys: 'Ctrl+Home', description: 'Go to the first record' },
   { keys: 'Ctrl+End', description: 'Go to the last record' },
-  { keys: '/', description: 'Filter' },
+  { keys: 'Ctrl+Shift+F', description: 'Filter' },
+  { keys: 'Shift+F10', description: 'Menu of the cell, the record or the column' },
 ];
 
 /** Keyboard shortcuts of the grid while no cell is edited, where it does not say otherwise. */

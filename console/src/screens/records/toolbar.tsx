@@ -52,7 +52,7 @@ export function Toolbar({ state, schema, entity, zone, filter }: ToolbarProps) {
         onLayout={state.setLayout}
         getTitle={plan.title}
         relations={plan.nameable}
-        named={plan.nameable.filter((name) => plan.own.some((one) => one.relation?.name === name && one.label))}
+        named={state.named}
         onNamed={state.setNamed}
       />
       {mayWrite && (

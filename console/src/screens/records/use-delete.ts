@@ -70,6 +70,7 @@ export function useDelete({ entityRef, schema, entity, rows, editing, mayGiveIds
       text: canUndo ? 'It can be undone as long as this page is open.' : 'This cannot be undone.',
       action: 'Delete',
       isDestroying: true,
+      deletes: selected,
       async run() {
         if (selected.length > MAX_BULK) throw new Error(`At most ${pluralize(MAX_BULK, 'record')} are deleted at once`);
         const loadedRows = new Map(selected.map((id) => [id, rows?.byId(id)]));

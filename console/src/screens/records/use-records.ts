@@ -80,6 +80,8 @@ export function useRecords({ org, ws, schema, entity }: RecordsViewProps) {
       change({ expand: named.length === plan.nameable.length ? undefined : named.join(',') }),
     [change, plan],
   );
+  const isOpened = useRef(false);
+  isOpened.current = getAll(search, 'record').length > 0;
   const timer = useRef<ReturnType<typeof setTimeout>>(undefined);
   const onRows = useCallback(
     (from: number, to: number) => {
@@ -99,6 +101,19 @@ export function useRecords({ org, ws, schema, entity }: RecordsViewProps) {
     query,
     setQuery,
     setNamed,
+    /** Id of the record in the drawer. */
+    opened: getAll(search, 'record')[0],
+    setOpened: useCallback(
+      // Back closes the drawer, whichever record it has then.
+      (record: string | undefined) => change({ record }, record === undefined || isOpened.current),
+      [change],
+    ),
+    /** Relations that show names. */
+    named: useMemo(
+      () =>
+        plan.nameable.filter((name) => plan.own.some((one) => one.relation?.name === name && one.label !== undefined)),
+      [plan],
+    ),
     layout,
     setLayout,
     plan,

@@ -109,10 +109,11 @@ test('what keys mean in a cell that can be edited', () => {
     ['F2', { event: { kind: 'edit' } }],
     ['x', { event: { kind: 'edit', typed: 'x' } }],
     ['é', { event: { kind: 'edit', typed: 'é' } }],
-    ['n', { command: 'create' }],
-    ['Shift+N', { command: 'create' }],
-    ['/', { command: 'filter' }],
-    ['Shift+?', undefined],
+    ['n', { event: { kind: 'edit', typed: 'n' } }],
+    ['/', { event: { kind: 'edit', typed: '/' } }],
+    ['Shift+?', { event: { kind: 'edit', typed: '?' } }],
+    ['Shift+Enter', { command: 'create' }],
+    ['Ctrl+Shift+F', { command: 'filter' }],
     [' ', { command: 'toggleRow' }],
     ['Delete', { command: 'clear' }],
     ['Escape', { command: 'selectNone' }],
@@ -137,8 +138,8 @@ test('what keys mean in a head, and in a cell that is only read', () => {
   assert.deepEqual(interpretKey(key(' '), at(-1, 1), false), { command: 'activateHeader' });
   assert.equal(interpretKey(key('x'), at(-1, 1), true), undefined);
   assert.deepEqual(interpretKey(key('Enter'), at(5, 1), false), { command: 'open' });
-  assert.deepEqual(interpretKey(key('n'), at(5, 1), false), { command: 'create' });
-  assert.deepEqual(interpretKey(key('/'), at(5, 1), false), { command: 'filter' });
+  assert.deepEqual(interpretKey(key('Shift+Enter'), at(-1, 1), false), { command: 'activateHeader' });
+  for (const text of ['n', '/', 'Shift+?']) assert.equal(interpretKey(key(text), at(5, 1), false), undefined, text);
   assert.equal(interpretKey(key('Delete'), at(5, 1), false), undefined);
 });
 
