@@ -199,7 +199,7 @@ test('selected records are deleted and come back with their ids; what refers to 
   await cell(page, 0, 1).click();
   await page.keyboard.press('Space');
   await page.getByRole('button', { name: 'Delete selected' }).click();
-  await page.getByRole('alert').filter({ hasText: 'records of orders refer to' }).waitFor();
+  await page.getByRole('alert').filter({ hasText: 'as others refer to them by orders.customer' }).waitFor();
   assert.equal(await page.getByRole('button', { name: 'Delete', exact: true }).isEnabled(), false);
   await page.getByRole('link', { name: /^\d orders$/ }).click();
   await page.waitForURL(/data\/orders\?filter=customerId,eq,1$/);

@@ -3,11 +3,13 @@ import { Anchor, List, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { stringifySearch } from '../address.ts';
+import { isApiError } from '../api/api-error.ts';
 import { Digits } from '../api/json.ts';
 import { requestExact } from '../api/request.ts';
 import type { WorkspaceSchema } from '../api/schema.ts';
 import { screenPath } from '../api/workspace.ts';
 import { formatCount } from '../format/amount.ts';
+import { ErrorAlert } from '../shell/error-alert.tsx';
 import { getKeyColumn } from './fields.ts';
 import { type EntityRef, entityPath } from './requests.ts';
 import type { RecordValue } from './value.ts';
@@ -32,6 +34,18 @@ export function useDeleteTrial(entityRef: EntityRef, ids: readonly string[], isO
         signal,
       }),
   });
+}
+
+/** Shows why records cannot be deleted; the list of what refers to them follows where that is the reason. */
+export function TrialRefusal({ error, count }: { readonly error: unknown; readonly count: number }) {
+  if (error === null) return null;
+  const isReferred = isApiError(error) && error.details.some(({ code }) => code === 'STILL_REFERENCED');
+  if (!isReferred) return <ErrorAlert error={error} />;
+  return (
+    <Text size="sm" role="alert">
+      {count === 1 ? 'It cannot be deleted.' : 'They cannot be deleted, none of them.'} {error.message}
+    </Text>
+  );
 }
 
 interface Referrer {

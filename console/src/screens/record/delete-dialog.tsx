@@ -1,6 +1,5 @@
 // Dialog that deletes a record after a trial: it says what prevents the delete or goes with it, and compares a change by
 // another user first.
-import { Text } from '@mantine/core';
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { isApiError } from '../../api/api-error.ts';
@@ -8,11 +7,10 @@ import { request } from '../../api/request.ts';
 import { type EntityDocument, schemaQuery } from '../../api/schema.ts';
 import { Comparison } from '../../records/comparison.tsx';
 import { listColumns } from '../../records/fields.ts';
-import { Referrers, useDeleteTrial } from '../../records/referrers.tsx';
+import { Referrers, TrialRefusal, useDeleteTrial } from '../../records/referrers.tsx';
 import { type EntityRef, entityPath, fetchRecord, type Versioned } from '../../records/requests.ts';
 import { getId } from '../../records/value.ts';
 import { ConfirmDialog } from '../../shell/dialogs.tsx';
-import { ErrorAlert } from '../../shell/error-alert.tsx';
 import { announce } from '../../shell/live-region.tsx';
 import { useTimeZone } from '../../shell/time-zone.tsx';
 
@@ -78,8 +76,7 @@ export function DeleteDialog({ entityRef, entity, read, onClose, onDeleted, onTa
       onClose={onClose}
       onSubmit={() => remove.mutateAsync(read.version)}
     >
-      {trial.isError && <Text size="sm">It cannot be deleted:</Text>}
-      <ErrorAlert error={trial.error} />
+      <TrialRefusal error={trial.error} count={1} />
       {schema !== undefined && !trial.isPending && (
         <Referrers entityRef={entityRef} schema={schema} ids={[id]} isRefused={trial.isError} />
       )}

@@ -6,13 +6,12 @@ import type { WorkspaceSchema } from '../../api/schema.ts';
 import { pluralize } from '../../format/amount.ts';
 import type { TimeZone } from '../../format/datetime.ts';
 import type { RecordColumn } from '../../records/fields.ts';
-import { Referrers, useDeleteTrial } from '../../records/referrers.tsx';
+import { Referrers, TrialRefusal, useDeleteTrial } from '../../records/referrers.tsx';
 import type { EntityRef } from '../../records/requests.ts';
 import { parseValue } from '../../records/value.ts';
 import { ValueEditor } from '../../records/value-editor.tsx';
 import { DataTable } from '../../shell/data-table.tsx';
 import { FormDialog } from '../../shell/dialogs.tsx';
-import { ErrorAlert } from '../../shell/error-alert.tsx';
 
 export interface Question {
   readonly title: string;
@@ -50,16 +49,7 @@ export function QuestionDialog({ question, entityRef, schema, onClose }: Questio
         onClose();
       }}
     >
-      {trial.isError ? (
-        <>
-          <Text size="sm">
-            {deletes.length === 1 ? 'It cannot be deleted:' : 'They cannot be deleted, none of them:'}
-          </Text>
-          <ErrorAlert error={trial.error} />
-        </>
-      ) : (
-        <div>{text}</div>
-      )}
+      {trial.isError ? <TrialRefusal error={trial.error} count={deletes.length} /> : <div>{text}</div>}
       {isDelete && !trial.isPending && (
         <Referrers entityRef={entityRef} schema={schema} ids={deletes} isRefused={trial.isError} />
       )}

@@ -46,9 +46,9 @@ export function RecordDrawer({ state, entity, id, onOpen }: RecordDrawerProps) {
     for (const row of await fetchRows(entityRef, list.applied, fields, [id]).catch(() => [])) rows?.replace(row);
   }
   return (
-    <Drawer.Root opened onClose={() => onOpen(undefined)} position="right" size="min(760px, 100%)">
+    <Drawer.Root opened onClose={() => onOpen(undefined)} position="right" size="min(680px, 100%)">
       <Drawer.Overlay backgroundOpacity={0.2} />
-      <Drawer.Content className="record-drawer">
+      <Drawer.Content>
         <Suspense fallback={<Loader m="md" aria-label="Loading" />}>
           <RecordView
             key={id}
@@ -72,7 +72,7 @@ export function RecordDrawer({ state, entity, id, onOpen }: RecordDrawerProps) {
                     <Drawer.CloseButton aria-label="Close" />
                   </Group>
                 </Drawer.Header>
-                <Drawer.Body>
+                <Drawer.Body className="record-drawer-body">
                   {actions !== null && <Group mb="xs">{actions}</Group>}
                   {children}
                 </Drawer.Body>
