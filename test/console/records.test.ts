@@ -1,6 +1,6 @@
 // The records of an entity in a browser: the grid, what is in the address, filters that are right and wrong, hostile values.
 import assert from 'node:assert/strict';
-import type { Page } from '../support/browser.ts';
+import { type Page, violationsOf } from '../support/browser.ts';
 import { useConsole } from '../support/console.ts';
 import { prepare, use } from '../support/resources.ts';
 import { until } from '../support/wait-until.ts';
@@ -124,6 +124,9 @@ test('an id of six digits is shown whole, and stays in sight with its cells', as
   assert.ok((place?.x ?? -1) >= (grid?.x ?? 0), 'the id is in sight at the right end');
 });
 
+/** Waits until what opens has its colours. */
+const STILL = 'Promise.all(document.getAnimations().map(({ finished }) => finished))';
+
 test('every character edits the cell, and shortcuts take Ctrl or Shift, as their dialog says', async ({ open }) => {
   const page = await open({ key: keys.owner, path: '/demo/shop/data/orders' });
   let writes = 0;
@@ -170,6 +173,8 @@ test('a menu of the cell, the record and the column copies, filters, sorts, pins
   await cell(page, 0, 2).click();
   await page.keyboard.press('Shift+F10');
   await page.getByRole('menu', { name: 'Cell status' }).waitFor();
+  await page.evaluate(STILL);
+  assert.deepEqual(await violationsOf(page), []);
   await page.keyboard.press('Escape');
   await until('the cell has the focus', () => page.evaluate('document.activeElement.dataset.spot === "0:2"'));
   await cell(page, 0, 2).click({ button: 'right' });
@@ -221,6 +226,14 @@ test('a filter is chosen, told in words, and taken away', async ({ open }) => {
   assert.equal(await page.getByRole('grid').getAttribute('aria-rowcount'), '3');
   await page.getByRole('button', { name: 'Remove filter customer.country is GB' }).click();
   await page.locator('[role=grid][aria-rowcount="7"]').waitFor();
+  // A related record is chosen and told by its name.
+  await page.getByRole('button', { name: 'Filter', exact: true }).click();
+  await page.getByLabel('Field').selectOption('customerId');
+  await page.getByRole('combobox', { name: 'Value' }).fill('hopp');
+  await page.getByRole('option', { name: /^Grace Hopper/ }).click();
+  await page.getByRole('button', { name: 'Apply' }).click();
+  await page.waitForURL(/filter=customerId,eq,3$/);
+  await page.getByRole('button', { name: 'Remove filter customerId is Grace Hopper' }).waitFor();
 });
 
 test('a filter that the server refuses is marked, and the rows stay', async ({ open }) => {
@@ -485,6 +498,8 @@ test('a record is opened over the grid, goes to its neighbours, is saved, and gu
   await page.getByRole('button', { name: 'Keep editing' }).click();
   await drawer.getByRole('button', { name: 'Save' }).click();
   await cell(page, 0, 5).getByText('from the drawer').waitFor();
+  await page.evaluate(STILL);
+  assert.deepEqual(await violationsOf(page), []);
   assert.equal(await drawer.getByRole('button', { name: 'Previous record' }).isEnabled(), false);
   await page.keyboard.press('Alt+PageDown');
   await page.getByRole('dialog', { name: 'orders 3' }).getByRole('combobox', { name: 'customerId' }).waitFor();

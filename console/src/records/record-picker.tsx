@@ -3,7 +3,7 @@
 // does not know.
 import { ActionIcon, Anchor } from '@mantine/core';
 import { useDebouncedValue } from '@mantine/hooks';
-import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { useQueries, useQuery, useQueryClient } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { type ComponentProps, type KeyboardEvent, useEffect, useId, useRef, useState } from 'react';
 import { requestExact } from '../api/request.ts';
@@ -50,20 +50,38 @@ const getLabelKey = ({ org, ws }: WorkspaceRef, target: string, label: string | 
   ...[org, ws, target, label, id],
 ];
 
+const labelQuery = (workspace: WorkspaceRef, target: string, label: string | undefined, id: string) => ({
+  queryKey: getLabelKey(workspace, target, label, id),
+  enabled: label !== undefined && isId(id),
+  retry: false,
+  queryFn: async ({ signal }: { readonly signal: AbortSignal }) => {
+    const fields = ['id', ...listLabelPaths(label)].join();
+    const path = entityPath({ ...workspace, entity: target }, `/${id}?fields=${fields}&expand=`);
+    return (await requestExact<RecordValue>({ path, signal })).data;
+  },
+});
+
 /** Returns the label of a record, or undefined until it is fetched, or if it has none. */
 function useRecordLabel(workspace: WorkspaceRef, target: string, id: string): string | undefined {
   const label = getLabel(useTarget(workspace, target));
-  const { data } = useQuery({
-    queryKey: getLabelKey(workspace, target, label, id),
-    enabled: label !== undefined && isId(id),
-    retry: false,
-    queryFn: async ({ signal }) => {
-      const fields = ['id', ...listLabelPaths(label)].join();
-      const path = entityPath({ ...workspace, entity: target }, `/${id}?fields=${fields}&expand=`);
-      return (await requestExact<RecordValue>({ path, signal })).data;
-    },
-  });
+  const { data } = useQuery(labelQuery(workspace, target, label, id));
   return data === undefined || !isId(id) ? undefined : findRecordLabel(data, label);
+}
+
+export interface RecordOf {
+  readonly target: string;
+  readonly id: string;
+}
+
+/** Returns a function with the labels of these records, as far as they are fetched. */
+export function useRecordLabels(workspace: WorkspaceRef, records: readonly RecordOf[]) {
+  const entities = useQuery(schemaQuery(workspace)).data?.entities;
+  const queries = records.map(({ target, id }) => labelQuery(workspace, target, getLabel(entities?.get(target)), id));
+  const results = useQueries({ queries });
+  return (target: string, id: string): string | undefined => {
+    const record = results[records.findIndex((one) => one.target === target && one.id === id)]?.data;
+    return record === undefined ? undefined : findRecordLabel(record, getLabel(entities?.get(target)));
+  };
 }
 
 export interface RecordPickerProps extends Omit<ComponentProps<'input'>, 'onChange' | 'value' | 'ref' | 'onKeyDown'> {
@@ -216,7 +234,7 @@ export function RecordLink({ workspace, target, id }: RecordLinkProps) {
   );
 }
 
-/** Button that opens a record, beside a field with its name. */
+/** Button that opens a record, next to a field with its name. */
 export function OpenRecord({ workspace, target, id }: RecordLinkProps) {
   if (!isId(id)) return null;
   return (

@@ -1,4 +1,4 @@
-// Query of the record picker for a typed text, and the columns beside the labels. Pure.
+// Query of the record picker for a typed text, and the columns next to the labels. Pure.
 import { stringifySearch } from '../address.ts';
 import type { EntityDocument } from '../api/schema.ts';
 import { type ColumnType, listColumns, type RecordColumn } from './fields.ts';
@@ -32,7 +32,7 @@ export function listHintColumns(entity: EntityDocument | undefined): readonly Re
     .slice(0, HINTS);
 }
 
-/** Lists the texts that a typed word is searched in: those of the label, the searchable ones, and those beside the label. */
+/** Lists the texts that a typed word is searched in: those of the label, the searchable ones, and those next to the label. */
 function listSearched(entity: EntityDocument): readonly string[] {
   const names = [
     ...listLabelPaths(getLabel(entity)),

@@ -1,5 +1,6 @@
 // Edits of a schema document by forms; each returns a new value. A draft may be invalid anywhere, so the code assumes
 // only JSON.
+import { renameInLabel } from '../../../src/model/label.ts';
 import type { Json } from '../api/json.ts';
 import { listOtherAttributes, RELATION_MEMBERS, type RelationKind } from './field-types.ts';
 import {
@@ -143,7 +144,9 @@ function renameColumnReferences(document: Json, own: Path, old: string, name: st
 
 function renameInSettings(document: Json, own: Path, old: string, name: string): Json {
   const label: Path = [...own, 'settings', 'label'];
-  let next = getAt(document, label) === old ? setAt(document, label, name) : document;
+  const text = getAt(document, label);
+  const renamed = typeof text === 'string' ? renameInLabel(text, (one) => (one === old ? name : one)) : text;
+  let next = renamed === text || renamed === undefined ? document : setAt(document, label, renamed);
   for (const setting of ['defaultExpand', 'expandable', 'defaultFields', 'changesOmit']) {
     const path = [...own, 'settings', setting];
     const list = getAt(next, path);

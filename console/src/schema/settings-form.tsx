@@ -47,7 +47,7 @@ export function SettingsForm({ form }: { readonly form: EntityFormState }) {
         ))}
         <CommitInput
           label="Label"
-          description="The field that names a record; not given: name, title, label, email, else the first string"
+          description="The field that names a record, or fields in braces: {firstName} {lastName}; not given: guessed by names and unique texts"
           value={asText(getValue(form, ['settings', 'label']))}
           error={mistake('label')}
           onCommit={(text) => setting('label', text.trim() === '' ? undefined : text.trim())}

@@ -2,10 +2,13 @@
 // marked, with its message; the list is shown without them.
 import { Button, Group, Text } from '@mantine/core';
 import { isApiError } from '../../api/api-error.ts';
+import type { WorkspaceRef } from '../../api/workspace.ts';
 import type { TimeZone } from '../../format/datetime.ts';
-import { type Chip, describeCondition, parseConditions, parseSuggestion } from '../../records/filter.ts';
+import type { RecordColumn } from '../../records/fields.ts';
+import { type Chip, describeCondition, parseConditions, parseSuggestion, splitList } from '../../records/filter.ts';
 import { correctPart, type InvalidPart, includesChip, omitPart } from '../../records/invalid-query.ts';
 import { getSortDirection, type ListQuery } from '../../records/list-query.ts';
+import { type RecordOf, useRecordLabels } from '../../records/record-picker.tsx';
 import { formatValue } from '../../records/value.ts';
 import { ErrorAlert } from '../../shell/error-alert.tsx';
 import { Icon } from '../../shell/icon.tsx';
@@ -18,22 +21,30 @@ export interface FilterBarProps extends Narrowing {
   /** Error of the list that is about none of its parts. */
   readonly refused: unknown;
   readonly zone: TimeZone;
-  /** Returns whether values of a path are dates and times. */
-  readonly isMoment: (path: string) => boolean;
+  readonly workspace: WorkspaceRef;
+  readonly getColumn: (path: string) => RecordColumn | undefined;
   readonly onChange: (query: Partial<Narrowing>) => void;
   readonly onEdit: (index: number) => void;
   readonly onRetry: () => void;
 }
 
 export function FilterBar(props: FilterBarProps) {
-  const { chips, sort, search, invalid, refused, zone, isMoment, onChange, onEdit, onRetry } = props;
+  const { chips, sort, search, invalid, refused, zone, workspace, getColumn, onChange, onEdit, onRetry } = props;
   const isMistaken = isApiError(refused) && refused.status === 400;
   const isToldAbove = isMistaken && invalid.some(({ error }) => error.message === refused.message);
+  const related = chips.flatMap(parseConditions).flatMap((one): RecordOf[] => {
+    const target = getRelated(getColumn(one.path));
+    return target === undefined || one.value === undefined ? [] : splitList(one.value).map((id) => ({ target, id }));
+  });
+  const getLabel = useRecordLabels(workspace, related.slice(0, MOST_NAMED));
+  const format = (value: string, column: RecordColumn | undefined): string => {
+    const target = getRelated(column);
+    if (target !== undefined) return getLabel(target, value) ?? value;
+    return column?.type === 'datetime' ? formatValue(value, 'datetime', zone) : value;
+  };
   const describe = (chip: Chip): string =>
     parseConditions(chip)
-      .map((one) =>
-        describeCondition(one, (value) => (isMoment(one.path) ? formatValue(value, 'datetime', zone) : value)),
-      )
+      .map((one) => describeCondition(one, (value) => format(value, getColumn(one.path))))
       .join(' or ');
   const invalidSearch = invalid.find((part) => part.search !== '');
   const invalidSort = sort.filter((key) => invalid.some((part) => part.sort.includes(key)));
@@ -86,6 +97,12 @@ export function FilterBar(props: FilterBarProps) {
     </>
   );
 }
+
+// Most ids in filters whose records are shown by name, with a request each.
+const MOST_NAMED = 20;
+
+const getRelated = (column: RecordColumn | undefined): string | undefined =>
+  column?.type === 'relation' ? column.target : undefined;
 
 const describeSort = (key: string): string =>
   `sorted by ${key.split(',')[0]}${getSortDirection([key], key.split(',')[0] ?? '') === 'descending' ? ', descending' : ''}`;

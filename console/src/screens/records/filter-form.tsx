@@ -1,6 +1,7 @@
 // Form of a filter: one condition or several alternatives, with its text in the API's syntax.
-import { Button, Divider, Group, NativeSelect, Popover, Stack, TextInput } from '@mantine/core';
-import { type FormEvent, useState } from 'react';
+import { Button, Divider, Group, Input, NativeSelect, Popover, Stack, TextInput } from '@mantine/core';
+import { type FormEvent, useId, useState } from 'react';
+import type { WorkspaceRef } from '../../api/workspace.ts';
 import { formatLocal, parseDateTime, type TimeZone } from '../../format/datetime.ts';
 import type { RecordColumn } from '../../records/fields.ts';
 import {
@@ -12,12 +13,14 @@ import {
   toChip,
 } from '../../records/filter.ts';
 import type { PathGroup } from '../../records/filter-paths.ts';
+import { RecordPicker } from '../../records/record-picker.tsx';
 import { listEnumValues } from '../../records/value.ts';
 import { Icon } from '../../shell/icon.tsx';
 
 export interface FilterFormProps {
   readonly paths: readonly PathGroup[];
   readonly zone: TimeZone;
+  readonly workspace: WorkspaceRef;
   /** Filter to edit, or undefined for a new one. */
   readonly chip: Chip | undefined;
   readonly isOpen: boolean;
@@ -55,7 +58,7 @@ export function FilterButton(props: FilterFormProps) {
   );
 }
 
-function FilterForm({ paths, zone, chip, onChip }: FilterFormProps) {
+function FilterForm({ paths, zone, workspace, chip, onChip }: FilterFormProps) {
   const columns = new Map(paths.flatMap(({ paths: some }) => some.map(({ path, column }) => [path, column] as const)));
   const first = paths[0]?.paths[1] ?? paths[0]?.paths[0];
   const fresh: Condition = {
@@ -85,6 +88,7 @@ function FilterForm({ paths, zone, chip, onChip }: FilterFormProps) {
               column={columns.get(condition.path)}
               paths={paths}
               zone={zone}
+              workspace={workspace}
               isFirst={index === 0}
               onChange={(next) => set(index, next)}
             />
@@ -121,12 +125,14 @@ interface LineProps {
   readonly column: RecordColumn | undefined;
   readonly paths: readonly PathGroup[];
   readonly zone: TimeZone;
+  readonly workspace: WorkspaceRef;
   readonly isFirst: boolean;
   readonly onChange: (condition: Condition) => void;
 }
 
-function ConditionLine({ condition, column, paths, zone, isFirst, onChange }: LineProps) {
+function ConditionLine({ condition, column, paths, zone, workspace, isFirst, onChange }: LineProps) {
   const { path, operator, value } = condition;
+  const valueId = useId();
   const operators = listOperatorsFor(column?.type ?? 'string');
   const takes = operatorNamed(operator)?.takes ?? 'one';
   const columns = new Map(paths.flatMap(({ paths: some }) => some.map((one) => [one.path, one.column] as const)));
@@ -180,6 +186,19 @@ function ConditionLine({ condition, column, paths, zone, isFirst, onChange }: Li
           data={[{ value: '', label: '' }, ...chosen.map((one) => ({ value: one, label: one }))]}
           onChange={(event) => onChange({ path, operator, value: event.currentTarget.value })}
         />
+      ) : takes === 'one' && column?.type === 'relation' && column.target !== undefined ? (
+        <Input.Wrapper label="Value" id={valueId} flex="1 1 110px">
+          <RecordPicker
+            key={path}
+            id={valueId}
+            className="value-editor"
+            workspace={workspace}
+            target={column.target}
+            text={value ?? ''}
+            onText={(next) => onChange({ path, operator, value: next })}
+            takesFocus={false}
+          />
+        </Input.Wrapper>
       ) : (
         <TextInput
           label="Value"

@@ -36,7 +36,7 @@ export function RecordDrawer({ state, entity, id, onOpen }: RecordDrawerProps) {
     event.preventDefault();
     void go(event.key === 'PageDown' ? next : previous);
   });
-  // Of the page, as a button that a save disables loses the focus.
+  // Listens on the page, as a button that a save disables loses the focus.
   useEffect(() => {
     addEventListener('keydown', onKey);
     return () => removeEventListener('keydown', onKey);

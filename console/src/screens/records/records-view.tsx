@@ -144,7 +144,8 @@ export function RecordsView(props: RecordsViewProps) {
           refused={list.refused}
           invalid={list.invalid}
           zone={zone}
-          isMoment={(path) => findColumn(schema, entity, path)?.type === 'datetime'}
+          workspace={entityRef}
+          getColumn={(path) => findColumn(schema, entity, path)}
           sort={query.sort}
           search={query.search}
           onChange={setQuery}

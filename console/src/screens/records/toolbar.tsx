@@ -22,7 +22,7 @@ export interface ToolbarProps {
   readonly schema: WorkspaceSchema;
   readonly entity: EntityDocument;
   readonly zone: TimeZone;
-  readonly filter: Omit<FilterFormProps, 'paths' | 'zone'>;
+  readonly filter: Omit<FilterFormProps, 'paths' | 'zone' | 'workspace'>;
 }
 
 export function Toolbar({ state, schema, entity, zone, filter }: ToolbarProps) {
@@ -44,7 +44,7 @@ export function Toolbar({ state, schema, entity, zone, filter }: ToolbarProps) {
   return (
     <>
       {isSearchable && <SearchBox text={query.search} onSearch={(search) => state.setQuery({ search })} />}
-      <FilterButton {...filter} paths={listFilterPaths(schema, entity)} zone={zone} />
+      <FilterButton {...filter} paths={listFilterPaths(schema, entity)} zone={zone} workspace={entityRef} />
       <ColumnsMenu
         layout={layout}
         all={plan.names}

@@ -52,6 +52,9 @@ test('a renamed field stays the label of its records', () => {
   const next = renameMember(DOCUMENT, path, 'title', DOCUMENT);
   assert.equal(getAt(next, ['entities', 'customers', 'settings', 'label']), 'title');
   assert.deepEqual(renameMember(next, [...path.slice(0, -1), 'title'], 'name', DOCUMENT), DOCUMENT);
+  const labelled = setAt(DOCUMENT, ['entities', 'customers', 'settings', 'label'], '{name} ({name})');
+  const renamed = renameMember(labelled, path, 'title', DOCUMENT);
+  assert.equal(getAt(renamed, ['entities', 'customers', 'settings', 'label']), '{title} ({title})');
 });
 
 test('a renamed field stays out of the changes that are kept', () => {
