@@ -37,6 +37,7 @@ const routeTree = rootRoute.addChildren([
     screen('/server', () => import('./screens/server/screen.tsx')),
     screen('/$org', () => import('./screens/organization/screen.tsx')),
     // `-` is no slug.
+    screen('/$org/-/members', () => import('./screens/members/organization-screen.tsx')),
     screen('/$org/-/schemas', () => import('./screens/shared-schemas/screen.tsx')),
     screen('/$org/-/schemas/$name', () => import('./screens/shared-schema/screen.tsx')),
     screen('/$org/-/schemas/$name/versions/$version', () => import('./screens/schema-version/screen.tsx')),
@@ -56,6 +57,7 @@ const routeTree = rootRoute.addChildren([
       ownersScreen('/$org/$ws/migrations/$id', () => import('./screens/migration/screen.tsx')),
       ownersScreen('/$org/$ws/access/keys', () => import('./screens/credentials/keys-screen.tsx')),
       ownersScreen('/$org/$ws/access/clients', () => import('./screens/credentials/clients-screen.tsx')),
+      ownersScreen('/$org/$ws/access/members', () => import('./screens/members/workspace-screen.tsx')),
       ownersScreen('/$org/$ws/access/provider', () => import('./screens/provider/screen.tsx')),
       ownersScreen('/$org/$ws/access/rules', () => import('./screens/rules/screen.tsx')),
       ownersScreen('/$org/$ws/access/grants', () => import('./screens/grants/screen.tsx')),

@@ -319,7 +319,7 @@ test('names and values that are markup or members of objects are shown as they a
 
 test('a key that may not administer is told so', async ({ open }) => {
   const page = await open({ key: keys.readWrite, path: '/demo/shop/access/keys' });
-  await page.getByText('This needs a key with owner permissions').waitFor();
+  await page.getByText('This needs owner permissions').waitFor();
   assert.equal(await button(page, 'Create API key').count(), 0);
   assert.equal(await page.getByRole('button', { name: 'View as' }).count(), 0);
 });

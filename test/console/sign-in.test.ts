@@ -126,7 +126,11 @@ test('a key that is revoked ends its session, and opens none', async ({ open }) 
   const page = await open({ key, path: '/demo/shop' });
   await page.getByRole('main').getByRole('link', { name: 'orders' }).waitFor();
   await shop.admin(`api-keys/${id}`, { method: 'DELETE' });
-  await goOn(page);
+  // A request in the background may have opened the dialog, which covers the link.
+  await page
+    .getByRole('link', { name: 'Migrations' })
+    .first()
+    .evaluate((link) => link.click());
   await dialogOf(page).waitFor();
   await typeKey(page, key);
   await page.getByRole('alert').getByText('not valid').waitFor();

@@ -14,8 +14,8 @@ import {
   useBrowser,
 } from './browser.ts';
 import { signIn } from './console-client.ts';
-import { prepare, skipSteps, use, useServer } from './resources.ts';
-import { ADMIN_KEY, type TestServer, type TestWorkspace } from './server.ts';
+import { prepare, skipSteps, use } from './resources.ts';
+import { ADMIN_KEY, startTestServer, type TestServer, type TestWorkspace } from './server.ts';
 
 const BUILD = join(import.meta.dirname, '../../console/dist/index.html');
 
@@ -30,6 +30,8 @@ interface OpenOptions {
   readonly path?: string;
   /** Of another server on the same database, whose sessions are the same. */
   readonly origin?: string;
+  /** Another origin that the page may visit. */
+  readonly elsewhere?: string;
   readonly context?: ContextOptions;
 }
 
@@ -62,7 +64,9 @@ export interface Console {
 const STEP_MS = 60_000;
 
 /** `isWhole`: in the browser that people have, for what differs there: downloads, dialogs for files. */
-export function useConsole(env: Readonly<Record<string, string>> = {}, { isWhole = false } = {}): Console {
+type Settings = Readonly<Record<string, string>>;
+
+export function useConsole(env: Settings | (() => Settings) = {}, { isWhole = false } = {}): Console {
   if (consoleSkip !== false) {
     skipSteps();
     const nothing = {} as Console;
@@ -72,7 +76,10 @@ export function useConsole(env: Readonly<Record<string, string>> = {}, { isWhole
       test: (name) => void nodeTest(name, { skip: consoleSkip as string }),
     };
   }
-  const server = useServer({ WDA_SIGN_IN_RATE_LIMIT: '0', ...env });
+  const server = use(
+    () => startTestServer({ WDA_SIGN_IN_RATE_LIMIT: '0', ...(typeof env === 'function' ? env() : env) }),
+    (started) => started.stop(),
+  );
   const shop = use(() => server.workspace('demo/shop', DEMO_SCHEMA));
   prepare(async () => {
     for (const [entity, records] of DEMO_RECORDS) await shop.create(entity, records);
@@ -99,19 +106,30 @@ export function useConsole(env: Readonly<Record<string, string>> = {}, { isWhole
       void nodeTest(name, async () => {
         const traps: Trap[] = [];
         const contexts: BrowserContext[] = [];
-        const show = async (context: BrowserContext, path: string, origin = server.url): Promise<Page> => {
+        const show = async (
+          context: BrowserContext,
+          path: string,
+          origin = server.url,
+          elsewhere = origin,
+        ): Promise<Page> => {
           const page = await context.newPage();
           page.setDefaultTimeout(STEP_MS);
-          traps.push(trapOf(page, origin));
+          traps.push(trapOf(page, [origin, elsewhere]));
           await page.goto(`${origin}/console${path}`);
           return page;
         };
-        const open = async ({ key, path = '/', origin, context: options }: OpenOptions = {}): Promise<Page> => {
+        const open = async ({
+          key,
+          path = '/',
+          origin,
+          elsewhere,
+          context: options,
+        }: OpenOptions = {}): Promise<Page> => {
           const context = await browser.newContext(options);
           contexts.push(context);
           await context.addInitScript(NOTE_VIOLATIONS);
           if (key !== undefined) await giveSession(context, server, key);
-          return show(context, path, origin);
+          return show(context, path, origin, elsewhere);
         };
         try {
           await run({ open, tab: (page, path = '/') => show(page.context(), path) });
@@ -136,12 +154,13 @@ addEventListener('securitypolicyviolation', ({ effectiveDirective, blockedURI, s
 /** Gives what has happened on a page that never must: errors, violations of its policy, requests elsewhere, foreign scripts. */
 type Trap = () => Promise<string[]>;
 
-function trapOf(page: Page, origin: string): Trap {
+function trapOf(page: Page, origins: readonly string[]): Trap {
   const caught: string[] = [];
   page.on('pageerror', (error) => caught.push(`error: ${error.message}`));
   page.on('request', (request) => {
     const url = request.url();
-    if (!url.startsWith(`${origin}/`) && !/^(?:data|blob|about):/.test(url)) caught.push(`request elsewhere: ${url}`);
+    if (!origins.some((origin) => url.startsWith(`${origin}/`)) && !/^(?:data|blob|about):/.test(url))
+      caught.push(`request elsewhere: ${url}`);
   });
   return async () => {
     const seen = await page.evaluate<string[]>(

@@ -123,6 +123,15 @@ function makeProvider(
   return new Provider(url, configuration);
 }
 
+/** A port where nobody listens, for a server whose public URL must be known before it starts. */
+export async function findFreePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as { port: number };
+  await new Promise((resolve) => server.close(resolve));
+  return port;
+}
+
 /** An ID token with these claims, signed by the key of the provider. */
 export const signAs = (claims: object, key: KeyObject): string =>
   forge({ alg: 'ES256', kid: 'one', typ: 'JWT' }, claims, signature('ES256', key));

@@ -12,6 +12,7 @@ import classes from './access.module.css';
 const TABS = [
   { to: '/access/keys', label: 'API keys' },
   { to: '/access/clients', label: 'OAuth clients' },
+  { to: '/access/members', label: 'Members' },
   { to: '/access/provider', label: 'Identity provider' },
   { to: '/access/rules', label: 'Row rules' },
   { to: '/access/grants', label: 'Roles and grants' },
@@ -21,6 +22,7 @@ const TABS = [
 const COMMANDS = {
   'api-keys': 'key list',
   'oauth-clients': 'client list',
+  members: 'members list',
   'identity-provider': 'idp show',
   schema: 'schema show',
   'access/report': 'access report',

@@ -14,15 +14,21 @@ export const sessionQuery = queryOptions({
   staleTime: 30_000,
 });
 
-export const mayAdminister = ({ kind, permissions }: Session): boolean =>
-  kind === 'operator' || permissions === 'OWNER';
-export const mayWrite = (session: Session): boolean => mayAdminister(session) || session.permissions === 'READ_WRITE';
-
 /** Returns the permissions of the session in a workspace, or null if there are none. */
-export function getPermissions({ kind, workspaces }: Session, { org, ws }: WorkspaceRef): Permissions | null {
+export function getPermissions(session: Session, { org, ws }: WorkspaceRef): Permissions | null {
+  const { kind, workspaces } = session;
   if (kind === 'operator') return 'OWNER';
-  return workspaces.find(({ organization, slug }) => organization === org && slug === ws)?.permissions ?? null;
+  const listed = workspaces.find(({ organization, slug }) => organization === org && slug === ws)?.permissions;
+  // The list of a person has 1,000 workspaces at most.
+  return listed ?? (ownsOrganization(session, org) ? 'OWNER' : null);
 }
+
+/** Returns whether the session owns an organization with all of its workspaces: that of the operator, or of a person. */
+export const ownsOrganization = ({ kind, organizations = [] }: Session, org: string): boolean =>
+  kind === 'operator' || organizations.some(({ slug, role }) => slug === org && role === 'owner');
+
+/** Returns the address that signs a person in and leads back to a path below /console. */
+export const signInAddress = (path: string): string => `/console/sign-in?to=${encodeURIComponent(`/console${path}`)}`;
 
 /** Exchanges a key, or the code of a one-time link, for a cookie. */
 export async function signIn(secret: { readonly key: string } | { readonly code: string }): Promise<Response> {

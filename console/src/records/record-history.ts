@@ -9,7 +9,7 @@ import { type EntityRef, entityPath, parseVersion, type Versioned } from './requ
 import { getMember, isSameValue, type RecordValue } from './value.ts';
 
 export interface Actor {
-  readonly kind: 'operator' | 'key' | 'client' | 'user' | (string & {});
+  readonly kind: 'operator' | 'person' | 'key' | 'client' | 'user' | (string & {});
   readonly id: string;
   readonly name: string | null;
   readonly via?: string;
@@ -98,7 +98,14 @@ export async function restoreRecord(
 export function describeActor(actor: Actor | null): string {
   if (actor === null) return 'SQL, not this API';
   const { kind, id, name, via } = actor;
-  const who = kind === 'operator' ? kind : name === null ? `${kind} ${id}` : `${name} (${kind})`;
+  const who =
+    kind === 'operator'
+      ? kind
+      : kind === 'person'
+        ? (name ?? `person ${id}`)
+        : name === null
+          ? `${kind} ${id}`
+          : `${name} (${kind})`;
   return via === 'console' ? `${who} in the console` : via === 'mcp' ? `${who}, an agent` : who;
 }
 

@@ -3,7 +3,7 @@
 import { ActionIcon, Anchor, Badge, Group, Menu, Text, useMantineColorScheme } from '@mantine/core';
 import { Link, useNavigate } from '@tanstack/react-router';
 import { queryClient } from '../api/query-client.ts';
-import { mayAdminister, mayWrite, signOut } from '../api/session.ts';
+import { getPermissions, ownsOrganization, signOut } from '../api/session.ts';
 import type { Session } from '../api/types.ts';
 import { setViewAs } from '../api/view-as.ts';
 import type { WorkspaceRef } from '../api/workspace.ts';
@@ -20,6 +20,8 @@ export function Banner({
 }) {
   const { setColorScheme } = useMantineColorScheme();
   const navigate = useNavigate();
+  const permissions = workspace === undefined ? session.permissions : getPermissions(session, workspace);
+  const hasList = session.workspaces.length > 1 || (session.organizations ?? []).length > 0;
   async function leave(): Promise<void> {
     await signOut();
     setViewAs(undefined);
@@ -29,7 +31,7 @@ export function Banner({
   return (
     <Group justify="space-between" flex={1} miw={0} wrap="nowrap" gap="sm">
       <Group gap="xs" wrap="nowrap" miw={0}>
-        {session.kind === 'operator' ? (
+        {session.kind === 'operator' || hasList ? (
           // On a narrow screen the names of the current place are more important; the organization's links up, too.
           <Anchor
             component={Link}
@@ -40,7 +42,7 @@ export function Banner({
             miw={0}
             {...(workspace === undefined ? {} : { visibleFrom: 'sm' })}
           >
-            Organizations
+            {session.kind === 'operator' ? 'Organizations' : 'Workspaces'}
           </Anchor>
         ) : (
           <Text fw={600} size="sm">
@@ -50,7 +52,7 @@ export function Banner({
         {workspace !== undefined && (
           <Text size="sm" truncate miw={0}>
             /{' '}
-            {session.kind === 'operator' ? (
+            {ownsOrganization(session, workspace.org) ? (
               <Anchor component={Link} to={`/${workspace.org}`} size="sm">
                 <bdi>{workspace.org}</bdi>
               </Anchor>
@@ -60,7 +62,7 @@ export function Banner({
             / <bdi>{workspace.ws}</bdi>
           </Text>
         )}
-        {!mayWrite(session) && <Badge color="gray">Read only</Badge>}
+        {permissions === 'READ_ONLY' && <Badge color="gray">Read only</Badge>}
       </Group>
       <Group gap="xs" wrap="nowrap">
         {workspace !== undefined && <ViewAsButton workspace={workspace} />}
@@ -74,7 +76,7 @@ export function Banner({
           <Menu.Dropdown>
             <Menu.Label>
               <bdi>{session.name}</bdi>
-              {mayAdminister(session) ? '' : ` · ${session.permissions}`}
+              {permissions === null || permissions === 'OWNER' ? '' : ` · ${permissions}`}
             </Menu.Label>
             <Menu.Item onClick={() => setColorScheme('light')}>Light</Menu.Item>
             <Menu.Item onClick={() => setColorScheme('dark')}>Dark</Menu.Item>

@@ -18,7 +18,7 @@ export function OwnerOnly() {
       <Text size="sm">
         {isOwner
           ? 'The user you view as cannot open this screen. Choose "Leave" first.'
-          : 'This needs a key with owner permissions.'}{' '}
+          : 'This needs owner permissions.'}{' '}
         <Anchor component={Link} to={screenPath(workspace)} size="sm">
           Back to the workspace
         </Anchor>

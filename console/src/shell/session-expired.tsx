@@ -2,7 +2,7 @@
 import { Modal } from '@mantine/core';
 import { useEffect, useRef, useState } from 'react';
 import { queryClient } from '../api/query-client.ts';
-import { setRequestListeners } from '../api/request.ts';
+import { request, setRequestListeners } from '../api/request.ts';
 import { SignInForm } from './sign-in-form.tsx';
 
 export function SessionExpiredDialog() {
@@ -18,6 +18,14 @@ export function SessionExpiredDialog() {
         }),
     });
   }, []);
+  useEffect(() => {
+    if (!isOpen) return;
+    // A person signs in with the provider in another tab, and comes back to this one.
+    const look = (): void =>
+      void request({ path: '/admin/v1/session', signsInAgain: false }).then(finish, () => undefined);
+    addEventListener('focus', look);
+    return () => removeEventListener('focus', look);
+  });
   const finish = (): void => {
     setOpen(false);
     for (const resume of waiting.current.splice(0)) resume();

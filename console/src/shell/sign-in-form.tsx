@@ -1,14 +1,18 @@
-// Sign-in form with one field: the key, which is exchanged for a cookie and dropped.
-import { Alert, Button, PasswordInput, Stack, Text } from '@mantine/core';
+// Sign-in form: the OpenID provider for people, and a field for the key, which is exchanged for a cookie and dropped.
+import { Alert, Button, Divider, PasswordInput, Stack, Text } from '@mantine/core';
 import { type FormEvent, useRef, useState } from 'react';
-import { signIn } from '../api/session.ts';
+import { signIn, signInAddress } from '../api/session.ts';
+import { findSignInProvider } from './sign-in-provider.ts';
 
 export interface SignInFormProps {
   readonly reason?: string;
+  /** Path below /console to come back to from the provider, which is then visited in this tab, or undefined for a new tab. */
+  readonly returnPath?: string;
   readonly onSignedIn: () => void;
 }
 
-export function SignInForm({ reason, onSignedIn }: SignInFormProps) {
+export function SignInForm({ reason, returnPath, onSignedIn }: SignInFormProps) {
+  const provider = findSignInProvider();
   const field = useRef<HTMLInputElement>(null);
   const [mistake, setMistake] = useState<string>();
   const [isBusy, setBusy] = useState(false);
@@ -36,13 +40,25 @@ export function SignInForm({ reason, onSignedIn }: SignInFormProps) {
     <form onSubmit={(event) => void submit(event)}>
       <Stack gap="sm">
         {reason !== undefined && <Text size="sm">{reason}</Text>}
+        {provider !== undefined && (
+          <>
+            <Button
+              component="a"
+              href={signInAddress(returnPath ?? '/')}
+              {...(returnPath === undefined && { target: '_blank', rel: 'noopener' })}
+            >
+              <bdi>Sign in with {provider}</bdi>
+            </Button>
+            <Divider label="or with a key" labelPosition="center" />
+          </>
+        )}
         <PasswordInput
           ref={field}
           label="Key"
           name="key"
           autoComplete="current-password"
           data-autofocus
-          autoFocus
+          autoFocus={provider === undefined}
           required
         />
         {mistake !== undefined && (
@@ -50,7 +66,7 @@ export function SignInForm({ reason, onSignedIn }: SignInFormProps) {
             {mistake}
           </Alert>
         )}
-        <Button type="submit" loading={isBusy}>
+        <Button type="submit" loading={isBusy} variant={provider === undefined ? 'filled' : 'default'}>
           Sign in
         </Button>
       </Stack>

@@ -5,14 +5,16 @@ import { useEffect, useState } from 'react';
 import { queryClient } from '../../api/query-client.ts';
 import { signIn } from '../../api/session.ts';
 import { SignInForm } from '../../shell/sign-in-form.tsx';
+import { findSignInProvider } from '../../shell/sign-in-provider.ts';
 
 export function Screen() {
   const navigate = useNavigate();
   const [mistake, setMistake] = useState<string>();
+  const to = new URLSearchParams(location.search).get('to');
+  const target = to?.startsWith('/') && !to.startsWith('//') ? to : '/';
   function enter(): void {
     queryClient.clear();
-    const to = new URLSearchParams(location.search).get('to');
-    void navigate({ href: to?.startsWith('/') && !to.startsWith('//') ? to : '/', replace: true });
+    void navigate({ href: target, replace: true });
   }
   useEffect(() => {
     document.title = 'Sign in · Console';
@@ -37,14 +39,15 @@ export function Screen() {
           Sign in
         </Title>
         <Text size="sm" c="dimmed" mb="sm">
-          With the operator key or an API key of a workspace. It is exchanged for a cookie and not stored.
+          {findSignInProvider() === undefined ? 'With' : 'As a person, or with'} the operator key or an API key of a
+          workspace. A key is exchanged for a cookie and not stored.
         </Text>
         {mistake !== undefined && (
           <Alert role="alert" color="red" variant="light" p="xs" mb="sm">
             {mistake}
           </Alert>
         )}
-        <SignInForm onSignedIn={enter} />
+        <SignInForm returnPath={target} onSignedIn={enter} />
       </Paper>
     </Center>
   );

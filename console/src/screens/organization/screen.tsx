@@ -5,8 +5,9 @@ import { Link, useNavigate, useParams } from '@tanstack/react-router';
 import { useState } from 'react';
 import { organizationPath, organizationQuery, workspacesQuery } from '../../api/organizations.ts';
 import { request } from '../../api/request.ts';
-import { sessionQuery } from '../../api/session.ts';
+import { ownsOrganization, sessionQuery } from '../../api/session.ts';
 import { formatBytes, formatCount } from '../../format/amount.ts';
+import { membersScreen } from '../../members/members-api.ts';
 import { schemasScreen } from '../../shared-schemas/shared-schemas-api.ts';
 import { CopyReadAs } from '../../shell/copy-as.tsx';
 import { ConfirmByNameDialog } from '../../shell/dialogs.tsx';
@@ -26,6 +27,7 @@ export function Screen() {
   const organization = useQuery(organizationQuery(org));
   const [dialog, setDialog] = useState<Dialog>();
   const isOperator = session?.kind === 'operator';
+  const isOwner = session !== undefined && ownsOrganization(session, org);
   const actions = isOperator && (
     <Group gap="xs">
       <CopyReadAs
@@ -52,13 +54,18 @@ export function Screen() {
             <Button variant="default" component={Link} to={schemasScreen(org)}>
               Shared schemas
             </Button>
+            {isOwner && (
+              <Button variant="default" component={Link} to={membersScreen(org)}>
+                Members
+              </Button>
+            )}
             {actions}
           </>
         )
       }
     >
       <ErrorAlert error={organization.error} onRetry={() => void organization.refetch()} />
-      {isOperator && organization.data !== undefined && (
+      {isOwner && organization.data !== undefined && (
         <Workspaces org={org} dialog={dialog} name={organization.data.name} onClose={() => setDialog(undefined)} />
       )}
     </ScreenFrame>

@@ -34,10 +34,11 @@ export function Sessions() {
         rowProps={({ userAgent }) => ({ title: userAgent ?? undefined })}
         minWidth={720}
         columns={[
-          { title: 'Key', cell: ({ key }) => <bdi>{key === null ? 'Operator' : `${key.name} (${key.prefix}…)`}</bdi> },
+          { title: 'Who', cell: (session) => <bdi>{describeHolder(session)}</bdi> },
           {
             title: 'Workspace',
-            cell: ({ key }) => (key === null ? 'all' : `${key.organization}/${key.workspace}`),
+            cell: ({ key, person }) =>
+              key !== null ? `${key.organization}/${key.workspace}` : person === null ? 'all' : 'by membership',
           },
           { title: 'Started', cell: ({ createdAt }) => <DateTime instant={createdAt} /> },
           { title: 'Last used', cell: ({ lastUsedAt }) => <DateTime instant={lastUsedAt} /> },
@@ -57,4 +58,10 @@ export function Sessions() {
       />
     </>
   );
+}
+
+/** Describes who has signed in: a person, a key, or the operator. */
+function describeHolder({ key, person }: ConsoleSession): string {
+  if (person !== null) return person.email === null ? person.name : `${person.name} (${person.email})`;
+  return key === null ? 'Operator' : `${key.name} (${key.prefix}…)`;
 }

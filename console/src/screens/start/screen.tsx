@@ -24,10 +24,24 @@ export function Screen() {
   if (session === undefined) return null;
   if (session.kind === 'operator') return <Organizations />;
   const [first, ...others] = session.workspaces;
-  if (first !== undefined && others.length === 0)
+  const { organizations = [] } = session;
+  if (first !== undefined && others.length === 0 && organizations.length === 0)
     return <Navigate to="/$org/$ws" params={{ org: first.organization, ws: first.slug }} replace />;
   return (
     <ScreenFrame title="Workspaces">
+      {organizations.some(({ role }) => role === 'owner') && (
+        <Group gap="xs" mb="sm">
+          <Text size="sm">Your organizations:</Text>
+          {organizations
+            .filter(({ role }) => role === 'owner')
+            .map(({ slug, name }) => (
+              <Anchor key={slug} component={Link} to={`/${slug}`} size="sm">
+                <bdi>{name}</bdi>
+              </Anchor>
+            ))}
+        </Group>
+      )}
+      {session.workspaces.length === 0 && <Text size="sm">No workspaces yet</Text>}
       <Stack gap="xs">
         {session.workspaces.map(({ organization, slug, name }) => (
           <Group key={`${organization}/${slug}`} gap="xs">
