@@ -16,7 +16,14 @@ export const SECTIONS: readonly Section[] = [
   {
     title: 'Start here',
     isOpen: true,
-    pages: [['README.md', 'In five minutes']],
+    pages: [
+      ['README.md', 'In five minutes'],
+      'docs/start/backend.md',
+      'docs/start/customers.md',
+      'docs/start/live-table.md',
+      'docs/start/agents-and-clients.md',
+      'docs/start/something-else.md',
+    ],
   },
   {
     title: 'Recipes',
@@ -86,6 +93,7 @@ export const SECTIONS: readonly Section[] = [
     isOpen: true,
     pages: [
       'docs/reference/console.md',
+      'docs/reference/sign-in.md',
       'docs/reference/cli.md',
       'docs/reference/config-file.md',
       'docs/reference/admin-api.md',
@@ -97,7 +105,7 @@ export const SECTIONS: readonly Section[] = [
     isOpen: false,
     pages: [
       ['docs/clients/README.md', 'All clients and tools'],
-      ['docs/clients/typescript.md', 'TypeScript'],
+      'docs/clients/typescript.md',
       'docs/clients/tanstack-query.md',
       'docs/clients/react-admin.md',
       'docs/clients/refine.md',
