@@ -43,6 +43,8 @@ const FLUSH_MS = 5000;
 const USAGE_FLUSH_MS = 2000;
 const USAGE_MEASURE_MS = 60_000;
 const OPERATOR_MS = 1000;
+// Longer than for a link on request: the output of a first start is often read later.
+const FIRST_LINK_SECONDS = 3600;
 const TIMELINE_MS = 2000;
 const ACTIVITY_SWEEP_MS = 600_000;
 const SESSION_SWEEP_MS = 600_000;
@@ -103,7 +105,7 @@ export function makeApp(config: Config, connection: Route, observer: Observer): 
   /** Creates a sign-in link to the console on the first start of a server; later `wda console` creates one. */
   async function makeFirstLink({ operatorKey }: Welcome): Promise<string | undefined> {
     if (!config.console || operatorKey === undefined) return undefined;
-    return (await sessions.makeLink())?.code;
+    return (await sessions.makeLink(undefined, FIRST_LINK_SECONDS))?.code;
   }
 
   return {

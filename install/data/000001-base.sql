@@ -619,6 +619,21 @@ begin
   return null;
 end $$;
 
+-- A sign-in that lacks a claim of the one before ends memberships.
+create function wda.renew_versions_of_person() returns trigger
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+begin
+  update wda.workspace w set version = version + 1
+  where exists (
+    select from wda.member m where m.claim = any(old.claims) and not m.claim = any(new.claims)
+      and m.organization_id = w.organization_id and coalesce(m.workspace_id, w.id) = w.id
+  );
+  return null;
+end $$;
+
+create trigger renew_versions after update of claims on wda.person
+  for each row when (not old.claims <@ new.claims) execute function wda.renew_versions_of_person();
+
 create trigger renew_versions after insert or delete or update of role, person_id
   on wda.member for each row execute function wda.renew_versions_of_member();
 

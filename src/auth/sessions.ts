@@ -30,8 +30,8 @@ export interface Sessions {
   signInByLink(code: string, userAgent: string): Promise<NewSession>;
   /** Creates a session of a person whom the OpenID provider has signed in. */
   signInPerson(personId: string, userAgent: string): Promise<NewSession>;
-  /** Creates a one-time code that signs the operator in, or undefined if the operator's key is not loaded. */
-  makeLink(writeActivity?: WriteActivity): Promise<NewLink | undefined>;
+  /** Creates a one-time code that signs the operator in within `seconds`, ten minutes by default, or undefined if the operator's key is not loaded. */
+  makeLink(writeActivity?: WriteActivity, seconds?: number): Promise<NewLink | undefined>;
   /** Returns the sender of the session with its current permissions; 401 when it has ended. */
   verify(credential: SessionCredential): Promise<Sender>;
   /** Ends the session; false when it does not exist. */
@@ -133,12 +133,12 @@ export function makeSessions(options: SessionOptions): Sessions {
       return createSession({ operatorHash }, userAgent);
     },
     signInPerson: (personId, userAgent) => createSession({ personId }, userAgent, options.now() + MAX_PERSON_AGE_MS),
-    async makeLink(writeActivity) {
+    async makeLink(writeActivity, seconds = LINK_SECONDS) {
       const operatorHash = options.operatorHash();
       if (operatorHash === undefined) return undefined;
       const code = makeSecret();
-      await options.storeLink({ codeHash: hashCredential(code), operatorHash, seconds: LINK_SECONDS }, writeActivity);
-      return { code, expiresAt: new Date(options.now() + LINK_SECONDS * 1000) };
+      await options.storeLink({ codeHash: hashCredential(code), operatorHash, seconds }, writeActivity);
+      return { code, expiresAt: new Date(options.now() + seconds * 1000) };
     },
     async verify({ sessionHash }) {
       const session = await options.find(sessionHash);

@@ -217,7 +217,7 @@ function startScreen(
   );
   for (const notice of embedded?.notices ?? []) lines.push(`            ${notice}`);
   if (welcome.consoleCode !== undefined) {
-    lines.push('', '  Sign in to the console by this link (once, within ten minutes):');
+    lines.push('', '  Sign in to the console by this link (once, within an hour):');
     lines.push(`    ${base}/console/login#${welcome.consoleCode}`, `    Later: ${COMMAND} console`);
   }
   if (welcome.operatorKey !== undefined) {

@@ -45,8 +45,8 @@ export const parsePerson = (text: string | null): StoredPerson | undefined =>
   text === null ? undefined : (JSON.parse(text) as StoredPerson);
 
 /**
- * Stores a sign-in and returns the id of the person, who takes the invitations for the mail address. Undefined, and nothing is
- * stored, for a person who is a member nowhere, unless `isOperator`.
+ * Stores a sign-in and returns the id of the person, who takes the invitations for the mail address. Undefined for a person who
+ * is a member nowhere, unless `isOperator`: nothing is stored then, but claims that a known person has lost.
  */
 export async function storeSignIn(
   db: Database,
@@ -54,11 +54,14 @@ export async function storeSignIn(
   isOperator: boolean,
 ): Promise<string | undefined> {
   return db.transaction(async (session) => {
+    await session.query(
+      toQuery(sql`update wda.person set claims = ${claims}::text[] where issuer = ${issuer} and subject = ${subject}`),
+    );
     // An address that a person of a former provider has taken waits again.
     const [count] = await session.query<{ isMember: boolean }>(
       toQuery(sql`select exists (select from wda.member m left join wda.person p on p.id = m.person_id
 where m.email = ${email} and (p.id is null or p.issuer <> ${issuer}) or m.claim = any(${claims}::text[])
-  or (p.issuer = ${issuer} and p.subject = ${subject})) as "isMember"`),
+  or p.issuer = ${issuer} and p.subject = ${subject}) as "isMember"`),
     );
     if (!isOperator && count?.isMember !== true) return undefined;
     const [person] = await session.query<{ id: string }>(

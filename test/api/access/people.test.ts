@@ -24,6 +24,11 @@ const server = use(
   (started) => started.stop(),
 );
 const NOTES = { entities: { notes: { fields: { text: { type: 'text' } }, settings: { changes: 'history' } } } };
+/** Another process of the installation. */
+const second = use(
+  () => startTestServer(provider.settings, server.database),
+  (started) => started.stop(),
+);
 const shop = use(() => server.workspace('acme/shop', NOTES));
 prepare(async () => {
   await server.workspace('other/desk', NOTES);
@@ -130,6 +135,21 @@ test('the end of a membership ends its sessions', async () => {
   assert.equal((await stranger.browser.visit(stranger.back)).status, 403);
 });
 
+test('in another process, too: a session is there, and it and its stream end with the membership', async () => {
+  const id = await invite(SHOP, { email: 'sue@example.com', role: 'viewer' });
+  const { browser } = await comeAs(verified('sue', 'Sue'));
+  const headers = { ...PAGE_HEADERS, cookie: browser.cookies(PUBLIC) };
+  const list = (): Promise<Answer> => second.call('/console/api/v1/acme/shop/notes', { headers });
+  assert.equal((await list()).status, 200);
+  const stream = await fetch(`${second.url}/console/api/v1/acme/shop/notes/_changes`, {
+    headers: { ...headers, accept: 'text/event-stream' },
+  });
+  assert.equal(stream.headers.get('content-type'), 'text/event-stream; charset=utf-8');
+  assert.equal((await admin('DELETE', `${SHOP}/members/${id}`)).status, 204);
+  assert.equal((await list()).status, 401);
+  await stream.text();
+});
+
 test('an owner of an organization owns its workspaces, and no other organization', async () => {
   await invite('/organizations/acme', { email: 'olga@example.com', role: 'owner' });
   const { call } = await comeAs(verified('olga', 'Olga'));
@@ -168,6 +188,13 @@ test('who has the value of a claim is a member, and the operator by another one'
   await invite(SHOP, { claim: 'support', role: 'viewer' });
   const support = await comeAs({ sub: 'sam', name: 'Sam', groups: ['support', 'all'] });
   assert.equal((await support.call('/v1/acme/shop/notes')).status, 200);
+  const stream = await fetch(`${server.url}/console/api/v1/acme/shop/notes/_changes`, {
+    headers: { ...PAGE_HEADERS, cookie: support.browser.cookies(PUBLIC), accept: 'text/event-stream' },
+  });
+  const { browser, back } = await beginAs({ sub: 'sam', name: 'Sam', groups: ['all'] });
+  assert.equal((await browser.visit(back)).status, 403);
+  assert.equal((await support.call('/v1/acme/shop/notes')).status, 401);
+  await stream.text();
   const operator = await comeAs({ sub: 'root', name: 'Rosa', groups: ['data-operators'] });
   const { data } = (await operator.call('/admin/v1/session')).json;
   assert.deepEqual([data.kind, data.name], ['operator', 'Rosa']);

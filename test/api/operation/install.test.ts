@@ -165,6 +165,6 @@ where contype = 'f' and connamespace = 'wda'::regnamespace`,
       .filter(({ table, target }) => isControl(table) !== isControl(target))
       .map(({ conname }) => conname)
       .sort(),
-    ['shared_schema_organization', 'workspace_organization'],
+    ['member_organization', 'shared_schema_organization', 'workspace_organization'],
   );
 });
