@@ -27,6 +27,8 @@ export interface PreparedList {
   readonly statement: Compiled<PageRow>;
   readonly plan: ListPlan;
   readonly estimate: Compiled<number> | undefined;
+  /** The same list with an exact total, for a search with a small estimate. */
+  readonly counted?: PreparedList | undefined;
   /** The feed that continues the list, if it has a cursor of it. */
   readonly handOver: HandOver | undefined;
 }
@@ -151,6 +153,9 @@ function buildKey({ principal, workspace, entity }: EntityContext, suffix: strin
 }
 
 /** Estimates the size in bytes: a plan has as many objects as its text has names. */
-function measureList({ statement, estimate }: PreparedList): number {
-  return estimateBytes(statement) + statement.text.length + (estimate === undefined ? 0 : estimateBytes(estimate));
+function measureList({ statement, estimate, counted }: PreparedList): number {
+  const others = counted === undefined ? 0 : measureList(counted);
+  return (
+    others + estimateBytes(statement) + statement.text.length + (estimate === undefined ? 0 : estimateBytes(estimate))
+  );
 }

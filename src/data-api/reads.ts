@@ -50,6 +50,9 @@ export interface WriteDeps extends Omit<ReadDeps, 'totals' | 'commonWords'> {
 // delete a little.
 export const MIN_STORED_TOTAL = 5000;
 
+// A search with fewer matches is counted: that takes some milliseconds, and the estimate of a rare word is none.
+const MIN_ESTIMATE = 10_000;
+
 export function list(deps: ReadDeps, context: EntityContext): Promise<Reply> {
   const prepare = () => prepareList(deps, parseListRequest(context.call.query, deps.config), context);
   return runList(deps, deps.prepared.list(context, prepare), context);
@@ -70,17 +73,22 @@ export async function read(deps: ReadDeps, context: EntityContext): Promise<Repl
   return readReply(representation, context.call.conditions);
 }
 
-function prepareList({ compileOptions }: ReadDeps, request: ListRequest, context: EntityContext): PreparedList {
+function prepareList(deps: ReadDeps, request: ListRequest, context: EntityContext): PreparedList {
   const plan = planList(request, context.entity, context);
   const { projection } = plan;
+  const isEstimated = plan.count === 'estimated';
   return {
     plan,
     handOver:
       plan.changesIn === undefined
         ? undefined
         : planHandOver({ ...request, ...request.selection, projection }, context.entity, context),
-    statement: compile(plan, compileOptions),
-    estimate: plan.count === 'estimated' ? compileEstimate(plan) : undefined,
+    statement: compile(plan, deps.compileOptions),
+    estimate: isEstimated ? compileEstimate(plan) : undefined,
+    counted:
+      isEstimated && request.search !== undefined
+        ? prepareList(deps, { ...request, count: 'exact' }, context)
+        : undefined,
   };
 }
 
@@ -90,8 +98,19 @@ function prepareRead({ config, compileOptions }: ReadDeps, context: EntityContex
 }
 
 async function runList(deps: ReadDeps, prepared: PreparedList, context: EntityContext): Promise<Reply> {
+  const { estimate, counted } = prepared;
+  if (estimate === undefined || counted === undefined) return runPage(deps, prepared, context);
+  const [total = 0] = await runRead(context, estimate, { principal: context.principal });
+  return total < MIN_ESTIMATE ? runPage(deps, counted, context) : runPage(deps, prepared, context, total);
+}
+
+async function runPage(
+  deps: ReadDeps,
+  { plan, statement, estimate, handOver }: PreparedList,
+  context: EntityContext,
+  total?: number,
+): Promise<Reply> {
   const { config, totals, commonWords } = deps;
-  const { plan, statement, estimate, handOver } = prepared;
   const inputs: Inputs = {
     principal: context.principal,
     findCommonWords: (rows) => commonWords.find(context.entity, rows),
@@ -100,12 +119,12 @@ async function runList(deps: ReadDeps, prepared: PreparedList, context: EntityCo
     handOver === undefined
       ? readPage(context, statement, inputs)
       : readWithCursor(deps.seals, context, handOver, () => readPage(context, statement, inputs)),
-    estimate === undefined ? undefined : runRead(context, estimate, inputs),
+    estimate === undefined || total !== undefined ? [total] : runRead(context, estimate, inputs),
   ]);
   const { data } = page;
   if (data === null) throw responseTooLarge(config.maxResponseBytes);
   if (page.isCounted && Number(page.total) >= MIN_STORED_TOTAL) totals.maintain(context.entity);
-  return jsonParts(200, listEnvelope({ ...page, data }, plan, estimated?.[0], changes));
+  return jsonParts(200, listEnvelope({ ...page, data }, plan, estimated[0], changes));
 }
 
 interface Page {

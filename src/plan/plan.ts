@@ -160,8 +160,9 @@ export function planList(request: ListRequest, entity: Entity, context: PlanCont
   const projection = planProjection(request.selection, entity, context);
   boundSteps({ projection, predicate, ordering });
   // The planner's estimate would reveal rows that a filter hides, at the root and across relations; only an exact total
-  // does not. It cannot estimate the results of a search.
-  const isRestricted = search !== undefined || hidesRows(root) || (predicate !== undefined && crossesHidden(predicate));
+  // does not. It cannot estimate how many values the results of a search have.
+  const isSearchOfValues = search !== undefined && distinct !== undefined;
+  const isRestricted = isSearchOfValues || hidesRows(root) || (predicate !== undefined && crossesHidden(predicate));
   const count = request.count === 'estimated' && isRestricted ? 'exact' : request.count;
   return {
     kind: 'list',

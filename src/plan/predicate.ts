@@ -111,6 +111,13 @@ export function splitSearch(predicate: Predicate): {
   };
 }
 
+/** Returns the predicate for an estimate of how many records satisfy it. */
+export function toEstimated(predicate: Predicate): Predicate {
+  const { searches, rest } = splitSearch(predicate);
+  const planned = searches.map((each) => ({ ...each, search: { ...each.search, isPlanned: true } as const }));
+  return group('and', [...planned, rest]);
+}
+
 type Searched = Extract<Predicate, { kind: 'search' }>;
 
 /** Returns whether the predicate reads one of the columns of the record itself. */

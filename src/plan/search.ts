@@ -21,6 +21,8 @@ export interface Search {
   readonly terms: readonly SearchTerm[];
   /** Text of the search as typed. */
   readonly text: string;
+  /** Whether PostgreSQL knows the words while it plans, for an estimate. */
+  readonly isPlanned?: true;
 }
 
 /** Plans a search. Throws 400 for an entity without searchable fields. */

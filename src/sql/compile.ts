@@ -47,9 +47,9 @@ import {
 } from './bulk.ts';
 import { upsertRecords } from './bulk-upsert.ts';
 import { countFeed, selectFeed, selectHistory } from './feed.ts';
-import { type Fragment, keyword, type Query, sql } from './fragment.ts';
+import { type Fragment, type Query, sql } from './fragment.ts';
 import { writeGranted } from './granted.ts';
-import { selectExport, selectMatching, selectMissingReferences, selectPage, selectRecord } from './read.ts';
+import { selectEstimated, selectExport, selectMissingReferences, selectPage, selectRecord } from './read.ts';
 import { isMeasurable, isUnbounded } from './size-limit.ts';
 import { makeImageReader } from './stored-image.ts';
 import { selectHeldValues, selectUniqueConflicts } from './unique-values.ts';
@@ -383,7 +383,7 @@ const tagContent = (text: Text, { columns }: Scan): Text =>
 
 /** Compiles `explain` of the list without its page; returns the planner's estimate of the total. */
 export function compileEstimate(plan: ListPlan): Compiled<number> {
-  const statement = close(sql`explain (format json) ${selectMatching(plan, keyword('1'))}`);
+  const statement = close(sql`explain (format json) ${selectEstimated(plan)}`);
   return {
     ...statement,
     expected: 'unknown',

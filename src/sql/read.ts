@@ -5,7 +5,7 @@ import type { Link } from '../plan/link.ts';
 import { ID_OPERAND } from '../plan/operand.ts';
 import type { Ordering, OrderKey } from '../plan/ordering.ts';
 import { type ExportPlan, getNextPageCheck, type ListPlan, type ReadPlan, type ReferencesPlan } from '../plan/plan.ts';
-import { hasSearch, readsColumn } from '../plan/predicate.ts';
+import { hasSearch, readsColumn, splitSearch, toEstimated } from '../plan/predicate.ts';
 import type { Output, Projection } from '../plan/projection.ts';
 import type { Scan } from '../plan/scan.ts';
 import { renderFirstMatches, selectMatchingIds } from './common-search.ts';
@@ -288,6 +288,9 @@ const WIDE = 40;
 /** Returns whether a page of so many columns may have to be sorted. */
 const isWide = (plan: ListPlan, columns: number): boolean => columns >= WIDE && !isById(plan);
 
+const isEstimated = ({ predicate }: ListPlan): boolean =>
+  predicate !== undefined && splitSearch(predicate).searches.some(({ search }) => search.isPlanned);
+
 const isSearched = ({ predicate }: ListPlan): boolean => predicate !== undefined && hasSearch(predicate);
 
 /**
@@ -359,7 +362,7 @@ function matchingRows(
 ): Fragment {
   const { table, condition } = renderScan(plan.scan, row);
   const predicate = plan.predicate === undefined ? empty : renderPredicate(plan.predicate, row, aliases);
-  if (!isSearched(plan)) return sql`${table}${where(condition, predicate, ...more)}`;
+  if (!isSearched(plan) || isEstimated(plan)) return sql`${table}${where(condition, predicate, ...more)}`;
   return inOneProcess(sql`select ${select} from ${table}${where(condition, predicate, ...more, ONE_PROCESS)}`, row);
 }
 
@@ -382,7 +385,11 @@ export function selectStoredTotal({ scan }: { readonly scan: Scan }): Fragment {
 }
 
 /** Selects the rows of the list without page and order, for the planner's estimate. */
-export function selectMatching(plan: ListPlan, output: Fragment): Fragment {
+export const selectEstimated = (plan: ListPlan): Fragment =>
+  selectMatching({ ...plan, predicate: plan.predicate && toEstimated(plan.predicate) }, keyword('1'));
+
+/** Selects the rows of the list without page and order. */
+function selectMatching(plan: ListPlan, output: Fragment): Fragment {
   const aliases = makeAliases();
   const root = aliases.next('c');
   if (plan.distinct === undefined)

@@ -191,4 +191,19 @@ describe('a search for common words', { skip: isCluster }, () => {
     assert.deepEqual(before, exact);
     for (let again = 0; again < 3; again++) assert.deepEqual(await read('none'), exact);
   });
+
+  test('has an estimated total from 10,000 on, and an exact one below', async () => {
+    const notes = `${JSON.stringify(workspace.databaseSchema)}.notes`;
+    await server.database.query(`insert into ${notes} (body) select 'many notes' from generate_series(1, 12000)`);
+    await server.database.query(`analyze ${notes}`);
+    const read = async (search: string, count: string) =>
+      (await shop.call(`notes?search=${search}&size=2&count=${count}`)).json;
+    const many = await read('many', 'estimated');
+    assert.ok(many.meta.totalElements > 10_000 && many.meta.totalElements < 14_000, JSON.stringify(many.meta));
+    assert.deepEqual(many.data, (await read('many', 'none')).data);
+    assert.notEqual(many.meta.nextCursor, null);
+    for (const search of ['order', 'seven', 'nothing']) {
+      assert.deepEqual(await read(search, 'estimated'), await read(search, 'exact'));
+    }
+  });
 });
