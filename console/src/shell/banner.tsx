@@ -1,15 +1,17 @@
 // Banner: the current place, the session, and alerts for the whole page.
 
-import { ActionIcon, Anchor, Badge, Group, Menu, Text, useMantineColorScheme } from '@mantine/core';
-import { Link, useNavigate } from '@tanstack/react-router';
-import { queryClient } from '../api/query-client.ts';
-import { getPermissions, ownsOrganization, signOut } from '../api/session.ts';
+import { ActionIcon, Anchor, Badge, Group, Text } from '@mantine/core';
+import { Link } from '@tanstack/react-router';
+import { lazy, type RefObject, Suspense, useState } from 'react';
+import { getPermissions, ownsOrganization } from '../api/session.ts';
 import type { Session } from '../api/types.ts';
-import { setViewAs } from '../api/view-as.ts';
 import type { WorkspaceRef } from '../api/workspace.ts';
 import { Icon } from './icon.tsx';
+import { trackLoading } from './new-build.ts';
 import { TimeZoneSwitch } from './time-zone.tsx';
 import { ViewAsButton } from './view-as.tsx';
+
+const AccountMenu = lazy(() => trackLoading(import('./account-menu.tsx')));
 
 export function Banner({
   session,
@@ -18,16 +20,8 @@ export function Banner({
   readonly session: Session;
   readonly workspace: WorkspaceRef | undefined;
 }) {
-  const { setColorScheme } = useMantineColorScheme();
-  const navigate = useNavigate();
   const permissions = workspace === undefined ? session.permissions : getPermissions(session, workspace);
   const hasList = session.workspaces.length > 1 || (session.organizations ?? []).length > 0;
-  async function leave(): Promise<void> {
-    await signOut();
-    setViewAs(undefined);
-    queryClient.clear();
-    await navigate({ to: '/login', replace: true });
-  }
   return (
     <Group justify="space-between" flex={1} miw={0} wrap="nowrap" gap="sm">
       <Group gap="xs" wrap="nowrap" miw={0}>
@@ -67,30 +61,32 @@ export function Banner({
       <Group gap="xs" wrap="nowrap">
         {workspace !== undefined && <ViewAsButton workspace={workspace} />}
         <TimeZoneSwitch />
-        <Menu position="bottom-end" withinPortal>
-          <Menu.Target>
-            <ActionIcon aria-label="Account" color="gray">
-              <Icon name="user" />
-            </ActionIcon>
-          </Menu.Target>
-          <Menu.Dropdown>
-            <Menu.Label>
-              <bdi>{session.name}</bdi>
-              {permissions === null || permissions === 'OWNER' ? '' : ` · ${permissions}`}
-            </Menu.Label>
-            <Menu.Item onClick={() => setColorScheme('light')}>Light</Menu.Item>
-            <Menu.Item onClick={() => setColorScheme('dark')}>Dark</Menu.Item>
-            <Menu.Item onClick={() => setColorScheme('auto')}>System default</Menu.Item>
-            <Menu.Divider />
-            {session.kind === 'operator' && (
-              <Menu.Item component={Link} to="/server">
-                Server
-              </Menu.Item>
-            )}
-            <Menu.Item onClick={() => void leave()}>Sign out</Menu.Item>
-          </Menu.Dropdown>
-        </Menu>
+        <Account session={session} permissions={permissions} />
       </Group>
     </Group>
+  );
+}
+
+interface AccountProps {
+  readonly session: Session;
+  readonly permissions: Session['permissions'];
+}
+
+function Account({ session, permissions }: AccountProps) {
+  const [isUsed, setUsed] = useState(false);
+  const target = (ref?: RefObject<HTMLButtonElement | null>) => (
+    <ActionIcon
+      aria-label="Account"
+      color="gray"
+      {...(ref === undefined ? { 'aria-haspopup': 'menu', onClick: () => setUsed(true) } : { ref })}
+    >
+      <Icon name="user" />
+    </ActionIcon>
+  );
+  if (!isUsed) return target();
+  return (
+    <Suspense fallback={target()}>
+      <AccountMenu session={session} permissions={permissions} target={target} />
+    </Suspense>
   );
 }

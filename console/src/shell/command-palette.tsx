@@ -1,10 +1,10 @@
-// Command palette (Ctrl+K). By hand, as @mantine/spotlight would add to the first load of every screen.
+// Command palette (Ctrl+K). Default export for lazy loading.
 
 import { Group, Modal, ScrollArea, Text, TextInput, UnstyledButton } from '@mantine/core';
 import { useDebouncedValue } from '@mantine/hooks';
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
-import { type KeyboardEvent as ReactKeyboardEvent, useEffect, useId, useState } from 'react';
+import { type KeyboardEvent, useId, useState } from 'react';
 import { organizationsQuery, workspaceSearchQuery } from '../api/organizations.ts';
 import { schemaQuery } from '../api/schema.ts';
 import type { Session } from '../api/types.ts';
@@ -22,14 +22,14 @@ export interface PaletteProps {
 
 const NOWHERE: WorkspaceRef = { org: '', ws: '' };
 
-function usePaletteItems({ session, workspace }: PaletteProps, isOpen: boolean, typed: string): readonly PaletteItem[] {
-  const schema = useQuery({ ...schemaQuery(workspace ?? NOWHERE), enabled: isOpen && workspace !== undefined });
+function usePaletteItems({ session, workspace }: PaletteProps, typed: string): readonly PaletteItem[] {
+  const schema = useQuery({ ...schemaQuery(workspace ?? NOWHERE), enabled: workspace !== undefined });
   const mayWrite = useMayWrite();
   const mayAdminister = useMayAdminister();
   const isOperator = session.kind === 'operator';
-  const organizations = useQuery({ ...organizationsQuery(), enabled: isOpen && isOperator });
+  const organizations = useQuery({ ...organizationsQuery(), enabled: isOperator });
   const [search] = useDebouncedValue(typed.trim(), 120);
-  const matching = useQuery({ ...workspaceSearchQuery(search), enabled: isOpen && isOperator });
+  const matching = useQuery({ ...workspaceSearchQuery(search), enabled: isOperator });
   const workspaces = isOperator ? (matching.data?.list ?? []) : session.workspaces;
   const names = workspace === undefined ? [] : [...(schema.data?.entities.keys() ?? [])];
   return [
@@ -69,26 +69,12 @@ function usePaletteItems({ session, workspace }: PaletteProps, isOpen: boolean, 
   ];
 }
 
-export function CommandPalette(props: PaletteProps) {
-  const [isOpen, setOpen] = useState(false);
-  useEffect(() => {
-    const onKey = (event: KeyboardEvent): void => {
-      if (event.key.toLowerCase() !== 'k' || !(event.ctrlKey || event.metaKey)) return;
-      event.preventDefault();
-      setOpen((was) => !was);
-    };
-    addEventListener('keydown', onKey);
-    return () => removeEventListener('keydown', onKey);
-  }, []);
+export default function CommandPalette({ onClose, ...props }: PaletteProps & { readonly onClose: () => void }) {
   const [typed, setTyped] = useState('');
-  const goals = usePaletteItems(props, isOpen, typed);
-  const close = (): void => {
-    setOpen(false);
-    setTyped('');
-  };
+  const goals = usePaletteItems(props, typed);
   return (
-    <Modal opened={isOpen} onClose={close} withCloseButton={false} title="Go to" padding="xs" yOffset="10vh" size={520}>
-      <PaletteList goals={goals} typed={typed} onTyped={setTyped} onDone={close} />
+    <Modal opened onClose={onClose} withCloseButton={false} title="Go to" padding="xs" yOffset="10vh" size={520}>
+      <PaletteList goals={goals} typed={typed} onTyped={setTyped} onDone={onClose} />
     </Modal>
   );
 }
@@ -111,7 +97,7 @@ function PaletteList({ goals, typed, onTyped, onDone }: PaletteListProps) {
     onDone();
     void navigate({ to: goal.to });
   }
-  function onKeyDown(event: ReactKeyboardEvent): void {
+  function onKeyDown(event: KeyboardEvent): void {
     const step = event.key === 'ArrowDown' ? 1 : event.key === 'ArrowUp' ? -1 : 0;
     if (event.key === 'Enter') go(items[activeIndex]);
     else if (step !== 0) setAt(Math.max(0, Math.min(items.length - 1, activeIndex + step)));

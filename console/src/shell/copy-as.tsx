@@ -1,13 +1,17 @@
 // "Copy as": the request of the screen as a command or a program, in a menu, or as a text to read.
-import { Button, Code, CopyButton, Group, Menu, ScrollArea, Tabs, Text } from '@mantine/core';
-import { useState } from 'react';
+import { Button, Code, CopyButton, Group, Tabs, Text } from '@mantine/core';
+import { lazy, type RefObject, Suspense, useState } from 'react';
 import { stringifyExact } from '../api/json.ts';
 import { createReadCall } from '../snippets/admin.ts';
 import { type AdminCall, type Call, createCallAsUser, printSnippets, TOOLS, type Tool } from '../snippets/snippets.ts';
 import classes from './copy-as.module.css';
 import { Icon } from './icon.tsx';
 import { announce } from './live-region.tsx';
+import { trackLoading } from './new-build.ts';
 import { useViewAs } from './permissions.ts';
+import { ScrollBox } from './scroll-box.tsx';
+
+const CopyMenu = lazy(() => trackLoading(import('./copy-menu.tsx')));
 
 type AnyCall = Call | AdminCall;
 
@@ -40,6 +44,7 @@ const announceCopy = (tool: Tool): void => announce(`Copied as ${tool}. Set WDA_
 /** Menu that copies the request for the chosen tool. */
 export function CopyAs({ call, label = 'Copy as' }: CopyAsProps) {
   const print = usePrintSnippet({ call });
+  const [isUsed, setUsed] = useState(false);
   async function copy(tool: Tool): Promise<void> {
     const text = print(tool);
     if (text === undefined) {
@@ -49,21 +54,20 @@ export function CopyAs({ call, label = 'Copy as' }: CopyAsProps) {
     await navigator.clipboard.writeText(text);
     announceCopy(tool);
   }
+  const target = (ref?: RefObject<HTMLButtonElement | null>) => (
+    <Button
+      variant="default"
+      leftSection={<Icon name="copy" />}
+      {...(ref === undefined ? { 'aria-haspopup': 'menu', onClick: () => setUsed(true) } : { ref })}
+    >
+      {label}
+    </Button>
+  );
+  if (!isUsed) return target();
   return (
-    <Menu position="bottom-end" withinPortal>
-      <Menu.Target>
-        <Button variant="default" leftSection={<Icon name="copy" />}>
-          {label}
-        </Button>
-      </Menu.Target>
-      <Menu.Dropdown>
-        {TOOLS.map((tool) => (
-          <Menu.Item key={tool} onClick={() => void copy(tool)}>
-            {tool}
-          </Menu.Item>
-        ))}
-      </Menu.Dropdown>
-    </Menu>
+    <Suspense fallback={target()}>
+      <CopyMenu target={target} onCopy={(tool) => void copy(tool)} />
+    </Suspense>
   );
 }
 
@@ -106,14 +110,11 @@ export function ReadableSnippet({ call }: Pick<CopyAsProps, 'call'>) {
                 )}
               </CopyButton>
             </Group>
-            <ScrollArea.Autosize
-              mah={320}
-              viewportProps={{ tabIndex: 0, role: 'region', 'aria-label': `Request for ${tool}` }}
-            >
+            <ScrollBox label={`Request for ${tool}`} maxHeight={320}>
               <Code block className={classes.snippet ?? ''} dir="ltr">
                 {text}
               </Code>
-            </ScrollArea.Autosize>
+            </ScrollBox>
           </>
         )}
       </Tabs.Panel>

@@ -1,6 +1,8 @@
-// Table by a list of columns. It scrolls sideways on a narrow page, also by keyboard.
+// Table by a list of columns. On a narrow page a row is a card with a line for each column; between, it scrolls sideways.
 import { Table } from '@mantine/core';
-import type { Key, ReactNode } from 'react';
+import type { CSSProperties, Key, ReactNode } from 'react';
+import classes from './data-table.module.css';
+import { ScrollBox } from './scroll-box.tsx';
 
 export interface TableColumn<Row> {
   /** Heading; that of a column of buttons is invisible and says Actions. */
@@ -33,13 +35,23 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
   const { label, rows, rowKey, rowProps, minWidth, maxWidth, isBusy, hasHead = true, spacing = 4 } = props;
   const columns = props.columns.filter((column) => column !== false);
   const table = (
-    <Table aria-label={label} verticalSpacing={spacing} aria-busy={isBusy} {...(maxWidth && { maw: maxWidth })}>
+    // A row that is drawn as a block is none for screen readers without its role.
+    <Table
+      role="table"
+      aria-label={label}
+      verticalSpacing={spacing}
+      aria-busy={isBusy}
+      className={`${classes.table} ${minWidth === undefined ? '' : classes.wide}`}
+      style={{ '--width': `${minWidth}px` } as CSSProperties}
+      {...(maxWidth && { maw: maxWidth })}
+    >
       {hasHead && (
-        <Table.Thead>
-          <Table.Tr>
+        <Table.Thead role="rowgroup">
+          <Table.Tr role="row">
             {columns.map(({ title, isNumeric, minWidth: miw }) => (
               <Table.Th
                 key={title}
+                role="columnheader"
                 {...(title === '' && { 'aria-label': 'Actions' })}
                 {...(isNumeric && { ta: 'right' })}
                 {...(miw && { miw })}
@@ -50,18 +62,20 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
           </Table.Tr>
         </Table.Thead>
       )}
-      <Table.Tbody>
+      <Table.Tbody role="rowgroup">
         {rows.map((row, index) => (
-          <Table.Tr key={rowKey(row, index)} {...rowProps?.(row)}>
+          <Table.Tr role="row" key={rowKey(row, index)} {...rowProps?.(row)}>
             {columns.map(({ title, cell, isNumeric, isRowHeader, className = '' }) =>
               isRowHeader ? (
-                <Table.Th key={title} scope="row" fw={400} className={className}>
+                <Table.Th key={title} role="rowheader" scope="row" fw={400} className={className}>
                   {cell(row)}
                 </Table.Th>
               ) : (
                 <Table.Td
                   key={title}
+                  role="cell"
                   className={className}
+                  {...(hasHead && title !== '' && { 'data-title': title })}
                   {...(isNumeric && { ta: 'right', style: { whiteSpace: 'nowrap' } })}
                 >
                   {cell(row)}
@@ -73,26 +87,8 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
       </Table.Tbody>
     </Table>
   );
-  return minWidth === undefined ? table : <ScrollableTable {...{ label, minWidth, maxWidth }}>{table}</ScrollableTable>;
+  return minWidth === undefined ? table : <ScrollBox label={label}>{table}</ScrollBox>;
 }
-
-interface ScrollableTableProps {
-  readonly label: string;
-  readonly minWidth: number;
-  readonly maxWidth?: number | undefined;
-  readonly children: ReactNode;
-}
-
-/** The region is focusable, or keys could not scroll a table without controls. */
-const ScrollableTable = ({ label, minWidth, maxWidth, children }: ScrollableTableProps) => (
-  <Table.ScrollContainer
-    minWidth={minWidth}
-    {...(maxWidth && { maw: maxWidth })}
-    scrollAreaProps={{ viewportProps: { tabIndex: 0, role: 'region', 'aria-label': label } }}
-  >
-    {children}
-  </Table.ScrollContainer>
-);
 
 export type PropertyRows = readonly (readonly [name: string, value: ReactNode])[];
 

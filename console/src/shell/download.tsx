@@ -6,6 +6,7 @@ import type { ReactNode } from 'react';
 import { CONSOLE_API, send } from '../api/request.ts';
 import { ErrorAlert } from './error-alert.tsx';
 import { useViewAs } from './permissions.ts';
+import { saveFile } from './save-file.ts';
 
 export interface DownloadItemProps {
   /** Path below /console/api, such as `/v1/demo/shop/orders/_export?format=csv`. */
@@ -32,12 +33,4 @@ export function DownloadItem({ path, filename, children }: DownloadItemProps) {
       <ErrorAlert error={saving.error} />
     </>
   );
-}
-
-/** Downloads a file from the page's memory. */
-export function saveFile(content: Blob, filename: string): void {
-  const url = URL.createObjectURL(content);
-  const link = Object.assign(document.createElement('a'), { href: url, download: filename });
-  link.click();
-  setTimeout(() => URL.revokeObjectURL(url), 60_000);
 }

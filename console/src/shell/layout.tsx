@@ -1,5 +1,5 @@
 // Layout around every screen: banner, navigation of the workspace, main, and the live region.
-import { AppShell, Burger, Group } from '@mantine/core';
+import { Burger, Group } from '@mantine/core';
 import { useDisclosure } from '@mantine/hooks';
 import { useQuery } from '@tanstack/react-query';
 import { Outlet, useNavigate, useParams } from '@tanstack/react-router';
@@ -9,13 +9,13 @@ import { stringifyExact } from '../api/json.ts';
 import { sessionQuery } from '../api/session.ts';
 import { useViewAsAnywhere } from '../api/view-as.ts';
 import { Banner } from './banner.tsx';
-import { CommandPalette } from './command-palette.tsx';
 import { ConnectionBanner } from './connection.tsx';
 import { ErrorAlert } from './error-alert.tsx';
+import classes from './layout.module.css';
 import { LiveRegion } from './live-region.tsx';
 import { MigrationBanner } from './migration-banner.tsx';
 import { Navigation } from './navigation.tsx';
-import { ShortcutsDialog } from './shortcuts.tsx';
+import { PageDialogs } from './page-dialogs.tsx';
 import { ViewAsLine } from './view-as.tsx';
 
 export function Layout() {
@@ -32,15 +32,17 @@ export function Layout() {
     void navigate({ href: `/login?to=${encodeURIComponent(here)}`, replace: true });
   }, [isSignedOut, navigate]);
   return (
-    <AppShell
-      header={{ height: viewAs === undefined ? 44 : 76 }}
-      navbar={{ width: 232, breakpoint: 'sm', collapsed: { mobile: !isOpen, desktop: workspace === undefined } }}
-      padding="md"
+    <div
+      className={[
+        classes.page,
+        viewAs === undefined ? '' : classes.viewing,
+        workspace === undefined ? '' : classes.hasNavigation,
+      ].join(' ')}
     >
       <a className="skip-link" href="#content">
         Skip to content
       </a>
-      <AppShell.Header component="header" role="banner">
+      <header className={classes.banner}>
         <Group h={44} px="sm" gap="sm" wrap="nowrap">
           {workspace !== undefined && (
             <Burger opened={isOpen} onClick={toggle} hiddenFrom="sm" size="sm" aria-label="Navigation" />
@@ -48,13 +50,14 @@ export function Layout() {
           {session.data !== undefined && <Banner session={session.data} workspace={workspace} />}
         </Group>
         <ViewAsLine />
-      </AppShell.Header>
+      </header>
       {workspace !== undefined && session.data !== undefined && (
-        <AppShell.Navbar component="nav" aria-label="Workspace" p="xs" onClick={close}>
+        // biome-ignore lint/a11y/useKeyWithClickEvents: a link that is followed closes it, by keys as well
+        <nav aria-label="Workspace" className={`${classes.navigation} ${isOpen ? classes.open : ''}`} onClick={close}>
           <Navigation workspace={workspace} />
-        </AppShell.Navbar>
+        </nav>
       )}
-      <AppShell.Main id="content" tabIndex={-1}>
+      <main id="content" tabIndex={-1} className={classes.main}>
         <ConnectionBanner />
         {workspace !== undefined && session.data !== undefined && <MigrationBanner workspace={workspace} />}
         {session.data === undefined ? (
@@ -63,10 +66,9 @@ export function Layout() {
           // Another user's records are another screen, so all state is dropped.
           <Outlet key={viewAs === undefined ? '' : stringifyExact(viewAs)} />
         )}
-      </AppShell.Main>
-      {session.data !== undefined && <CommandPalette session={session.data} workspace={workspace} />}
-      <ShortcutsDialog />
+      </main>
+      {session.data !== undefined && <PageDialogs session={session.data} workspace={workspace} />}
       <LiveRegion />
-    </AppShell>
+    </div>
   );
 }

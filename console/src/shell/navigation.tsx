@@ -1,9 +1,8 @@
 // Navigation of a workspace: its entities with a search, and its other screens.
-import { NavLink, ScrollArea, TextInput } from '@mantine/core';
+import { NavLink, TextInput } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { Link, useLocation } from '@tanstack/react-router';
-import { useVirtualizer } from '@tanstack/react-virtual';
-import { useRef, useState } from 'react';
+import { useState } from 'react';
 import { schemaQuery } from '../api/schema.ts';
 import { screenPath, type WorkspaceRef } from '../api/workspace.ts';
 import { listDestinations } from './destinations.ts';
@@ -12,22 +11,21 @@ import { Icon } from './icon.tsx';
 import { useMayAdminister } from './permissions.ts';
 
 const ROW = 30;
+// Rows beyond the visible ones, so that the next keys and turns of the wheel find links.
+const OVERSCAN = 8;
+// Rows that are visible at most: those of a screen 2,400 pixels high.
+const VISIBLE = 80;
 
 export function Navigation({ workspace }: { readonly workspace: WorkspaceRef }) {
   const mayAdminister = useMayAdminister();
   const { pathname } = useLocation();
   const schema = useQuery(schemaQuery(workspace));
   const [typed, setTyped] = useState('');
-  const scroller = useRef<HTMLDivElement>(null);
+  const [scrolled, setScrolled] = useState(0);
   const names = [...(schema.data?.entities.keys() ?? [])].filter((name) =>
     name.toLowerCase().includes(typed.trim().toLowerCase()),
   );
-  const rows = useVirtualizer({
-    count: names.length,
-    getScrollElement: () => scroller.current,
-    estimateSize: () => ROW,
-    overscan: 8,
-  });
+  const first = Math.max(0, Math.min(Math.floor(scrolled / ROW), names.length - VISIBLE) - OVERSCAN);
   const ways = listDestinations(workspace, mayAdminister, schema.data?.entities.keys().next().value);
   const isAt = (to: string): boolean => pathname === to || pathname.startsWith(`${to}/`);
   return (
@@ -49,19 +47,21 @@ export function Navigation({ workspace }: { readonly workspace: WorkspaceRef }) 
         onClick={(event) => event.stopPropagation()}
       />
       <ErrorAlert error={schema.error} />
-      <ScrollArea flex={1} viewportRef={scroller} type="auto">
-        <div style={{ height: rows.getTotalSize(), position: 'relative' }}>
-          {rows.getVirtualItems().map(({ index, start }) => {
-            const name = names[index] as string;
+      <div
+        style={{ flex: 1, minHeight: 0, overflowY: 'auto' }}
+        onScroll={({ currentTarget }) => setScrolled(currentTarget.scrollTop)}
+      >
+        <div style={{ height: names.length * ROW, paddingTop: first * ROW }}>
+          {names.slice(first, first + VISIBLE + 2 * OVERSCAN).map((name) => {
             const to = screenPath(workspace, `/data/${name}`);
             return (
-              <div key={name} style={{ position: 'absolute', insetInline: 0, top: start, height: ROW }}>
+              <div key={name} style={{ height: ROW }}>
                 <NavLink component={Link} to={to} label={<bdi>{name}</bdi>} active={isAt(to)} py={4} />
               </div>
             );
           })}
         </div>
-      </ScrollArea>
+      </div>
       {ways.map(({ to, label, icon, activePath }) => (
         <NavLink
           key={label}

@@ -1,8 +1,8 @@
 // Downloads over plain http. Except on localhost, browsers do not send the origin of a request there (Fetch Metadata),
 // so the server rejects plain links; the page fetches the files of download links itself and holds them.
 import { CONSOLE_API, send } from '../api/request.ts';
-import { saveFile } from './download.tsx';
 import { announce } from './live-region.tsx';
+import { saveFile } from './save-file.ts';
 
 /** Intercepts download links; called once. Does nothing where links work. */
 export function fetchInsecureDownloads(): void {

@@ -1,9 +1,10 @@
 // Sign-in dialog after a session has ended: nothing below is unmounted, and the rejected request is sent once more.
-import { Modal } from '@mantine/core';
-import { useEffect, useRef, useState } from 'react';
+import { lazy, Suspense, useEffect, useRef, useState } from 'react';
 import { queryClient } from '../api/query-client.ts';
 import { request, setRequestListeners } from '../api/request.ts';
-import { SignInForm } from './sign-in-form.tsx';
+import { trackLoading } from './new-build.ts';
+
+const SignInDialog = lazy(() => trackLoading(import('./sign-in-dialog.tsx')));
 
 export function SessionExpiredDialog() {
   const [isOpen, setOpen] = useState(false);
@@ -31,17 +32,5 @@ export function SessionExpiredDialog() {
     for (const resume of waiting.current.splice(0)) resume();
     void queryClient.invalidateQueries({ queryKey: ['session'] });
   };
-  return (
-    <Modal
-      opened={isOpen}
-      onClose={() => undefined}
-      withCloseButton={false}
-      closeOnEscape={false}
-      closeOnClickOutside={false}
-      title="Sign in again"
-      zIndex={1000}
-    >
-      <SignInForm reason="The session has ended. What you typed is still here." onSignedIn={finish} />
-    </Modal>
-  );
+  return <Suspense>{isOpen && <SignInDialog onSignedIn={finish} />}</Suspense>;
 }

@@ -1,8 +1,12 @@
 // Guard of unsaved changes: leaving the screen needs a confirmation.
-import { Button, Group, Modal, Text } from '@mantine/core';
 import { useBlocker } from '@tanstack/react-router';
-import { useEffect, useRef } from 'react';
+import { lazy, Suspense, useEffect, useRef } from 'react';
 import type { Search } from '../address.ts';
+import type { DiscardDialogProps } from './discard-dialog.tsx';
+import { trackLoading } from './new-build.ts';
+import { ReturnFocus } from './return-focus.tsx';
+
+const LoadedDialog = lazy(() => trackLoading(import('./discard-dialog.tsx')));
 
 let drafts = 0;
 
@@ -43,27 +47,13 @@ export function UnsavedChangesGuard({ isDirty, keeps, parameter }: UnsavedChange
   return <DiscardDialog isOpen={status === 'blocked'} onKeep={() => reset?.()} onDiscard={discard} />;
 }
 
-export interface DiscardDialogProps {
-  readonly isOpen: boolean;
-  readonly onKeep: () => void;
-  readonly onDiscard: () => void;
-}
-
 /** Confirmation for a form that closes without a change of the address. */
-export function DiscardDialog({ isOpen, onKeep, onDiscard }: DiscardDialogProps) {
-  return (
-    <Modal opened={isOpen} onClose={onKeep} title="Discard changes?" withCloseButton={false}>
-      <Text size="sm" mb="md">
-        Your changes are not saved.
-      </Text>
-      <Group justify="flex-end">
-        <Button variant="default" onClick={onKeep} data-autofocus>
-          Keep editing
-        </Button>
-        <Button color="red" onClick={onDiscard}>
-          Discard
-        </Button>
-      </Group>
-    </Modal>
-  );
-}
+export const DiscardDialog = ({ isOpen, ...rest }: DiscardDialogProps & { readonly isOpen: boolean }) => (
+  <Suspense>
+    {isOpen && (
+      <ReturnFocus>
+        <LoadedDialog {...rest} />
+      </ReturnFocus>
+    )}
+  </Suspense>
+);

@@ -1,5 +1,5 @@
-// Form of "View as": takes a token or its claims, and roles. Default export for lazy loading.
-import { Alert, Button, Group, List, MultiSelect, Text, Textarea } from '@mantine/core';
+// Dialog of "View as": takes a token or its claims, and roles. Default export for lazy loading.
+import { Alert, Button, Group, List, Modal, MultiSelect, Text, Textarea } from '@mantine/core';
 import { useMutation, useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { explainToken, providerQuery } from '../api/identity-provider.ts';
@@ -30,7 +30,20 @@ async function checkToken(workspace: WorkspaceRef, text: string): Promise<TokenV
   return { claims, failed };
 }
 
-export default function ViewAsForm(props: { readonly workspace: WorkspaceRef; readonly onViewed: () => void }) {
+export interface ViewAsDialogProps {
+  readonly workspace: WorkspaceRef;
+  readonly onClose: () => void;
+}
+
+export default function ViewAsDialog({ workspace, onClose }: ViewAsDialogProps) {
+  return (
+    <Modal opened onClose={onClose} title="View as a user" size="lg">
+      <ViewAsForm workspace={workspace} onViewed={onClose} />
+    </Modal>
+  );
+}
+
+function ViewAsForm(props: { readonly workspace: WorkspaceRef; readonly onViewed: () => void }) {
   const { workspace, onViewed } = props;
   const [text, setText] = useState('');
   const [roles, setRoles] = useState<readonly string[]>([]);

@@ -1,16 +1,17 @@
 // "View as" in the banner: shows the records as a user of the identity provider sees them, until "Leave".
-import { ActionIcon, Button, Group, Modal, Text } from '@mantine/core';
+import { ActionIcon, Button, Group, Text } from '@mantine/core';
 import { lazy, Suspense, useState } from 'react';
 import { describeUser, useViewAsAnywhere } from '../api/view-as.ts';
 import type { WorkspaceRef } from '../api/workspace.ts';
 import { Icon } from './icon.tsx';
 import { trackLoading } from './new-build.ts';
 import { useIsOwner, useViewAs } from './permissions.ts';
+import { ReturnFocus } from './return-focus.tsx';
 import { DiscardDialog, hasUnsavedChanges } from './unsaved-changes.tsx';
 import { changeViewAs } from './use-begin-view-as.ts';
 
-// The form is not part of the first load: its text area takes 3 kB.
-const ViewAsForm = lazy(() => trackLoading(import('./view-as-form.tsx')));
+// The dialog is not part of the first load.
+const ViewAsDialog = lazy(() => trackLoading(import('./view-as-form.tsx')));
 
 /** Line of the banner with the displayed user and the button that leaves. */
 export function ViewAsLine() {
@@ -60,11 +61,13 @@ export function ViewAsButton({ workspace }: { readonly workspace: WorkspaceRef }
       <ActionIcon color="gray" onClick={open} aria-label="View as" hiddenFrom="sm">
         <Icon name="eye" />
       </ActionIcon>
-      <Modal opened={isOpen} onClose={() => setOpen(false)} title="View as a user" size="lg">
-        <Suspense>
-          <ViewAsForm workspace={workspace} onViewed={() => setOpen(false)} />
-        </Suspense>
-      </Modal>
+      <Suspense>
+        {isOpen && (
+          <ReturnFocus>
+            <ViewAsDialog workspace={workspace} onClose={() => setOpen(false)} />
+          </ReturnFocus>
+        )}
+      </Suspense>
     </>
   );
 }

@@ -9,8 +9,8 @@ import { dataPath, screenPath, type WorkspaceRef } from '../../api/workspace.ts'
 import { formatBytes, pluralize } from '../../format/amount.ts';
 import { createKeyCache } from '../../records/write-requests.ts';
 import { CopyAs } from '../../shell/copy-as.tsx';
-import { saveFile } from '../../shell/download.tsx';
 import { ErrorAlert } from '../../shell/error-alert.tsx';
+import { saveFile } from '../../shell/save-file.ts';
 import { UnsavedChangesGuard } from '../../shell/unsaved-changes.tsx';
 import { createImportCall } from '../../snippets/admin.ts';
 import { type ImportFile, pickRows } from '../../transfer/sample.ts';

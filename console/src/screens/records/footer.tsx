@@ -13,7 +13,7 @@ import { getId } from '../../records/value.ts';
 import { MAX_BULK } from '../../records/write-requests.ts';
 import { ErrorAlert } from '../../shell/error-alert.tsx';
 import { Icon } from '../../shell/icon.tsx';
-import { openShortcuts } from '../../shell/shortcuts.tsx';
+import { openShortcuts } from '../../shell/shortcuts.ts';
 import { BulkEditDialog, ReviewDialog } from './dialogs.tsx';
 import { LiveSwitch } from './live-notice.tsx';
 import { MatchingDialog } from './matching-dialog.tsx';

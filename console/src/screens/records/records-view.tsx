@@ -17,7 +17,7 @@ import type { LiveRows, RowMark } from '../../records/live-rows.ts';
 import type { Row } from '../../records/rows.ts';
 import { useMayAdminister } from '../../shell/permissions.ts';
 import { ScreenFrame } from '../../shell/screen-frame.tsx';
-import { useScreenShortcuts } from '../../shell/shortcuts.tsx';
+import { useScreenShortcuts } from '../../shell/shortcuts.ts';
 import { useTimeZone } from '../../shell/time-zone.tsx';
 import { UnsavedChangesGuard } from '../../shell/unsaved-changes.tsx';
 import { ViewsBar } from '../../views/views-bar.tsx';

@@ -1,4 +1,4 @@
-import type { Shortcut } from '../../shell/shortcuts.tsx';
+import type { Shortcut } from '../../shell/shortcuts.ts';
 
 const EDITING: readonly Shortcut[] = [
   { keys: 'Enter', description: 'Edit the cell; while editing: save and go down' },

@@ -3,7 +3,7 @@ import { Button, Group, Stack, Title } from '@mantine/core';
 import { CopyableCode } from '../../access/copyable-code.tsx';
 import { type AccessCase, printRules, printTestCases, type RulesByEntity } from '../../access/rules.ts';
 import type { WorkspaceRef } from '../../api/workspace.ts';
-import { saveFile } from '../../shell/download.tsx';
+import { saveFile } from '../../shell/save-file.ts';
 import { quoteShell } from '../../snippets/snippets.ts';
 
 const CASES = 'access-cases.yaml';
