@@ -37,16 +37,17 @@ const ActivityListResponse = objectShape({
   }),
 });
 
-const SINCE: Parameter<string | undefined> = {
-  shape: { ...Time, description: 'Only changes from this time on: ISO 8601 with Z or an offset.' },
+/** Parameter with a time that limits the list. */
+const timeParameter = (name: string, description: string): Parameter<string | undefined> => ({
+  shape: { ...Time, description },
   read(value) {
-    const since = value === undefined ? undefined : parseDateTime(value);
-    if (since === undefined && value !== undefined) {
-      throw badRequest('INVALID_PARAMETER', 'since must be an ISO 8601 datetime with Z or an offset');
+    const time = value === undefined ? undefined : parseDateTime(value);
+    if (time === undefined && value !== undefined) {
+      throw badRequest('INVALID_PARAMETER', `${name} must be an ISO 8601 datetime with Z or an offset`);
     }
-    return since;
+    return time;
   },
-};
+});
 
 const AFTER: Parameter<string | undefined> = {
   shape: Type.String({ description: '`nextCursor` of the page before.', examples: ['17'] }),
@@ -78,7 +79,8 @@ export function activityRoutes(services: AdminServices, routes: readonly AdminRo
       },
     },
     entity: textParameter('What was about this entity.', 'orders'),
-    since: SINCE,
+    since: timeParameter('since', 'Only changes from this time on: ISO 8601 with Z or an offset.'),
+    until: timeParameter('until', 'Only changes before this time: ISO 8601 with Z or an offset.'),
   };
 
   async function loadPage(workspaceId: string | null, values: Values<typeof query>) {

@@ -90,6 +90,8 @@ export interface ActivityFilter {
   readonly action: string | undefined;
   readonly entity: string | undefined;
   readonly since: string | undefined;
+  /** Upper limit (exclusive) of the times. */
+  readonly until: string | undefined;
   /** Upper limit (exclusive) of the ids. */
   readonly before: string | undefined;
   readonly limit: number;
@@ -97,7 +99,7 @@ export interface ActivityFilter {
 
 /** Loads activities, newest first. */
 export function loadActivity(db: Database, filter: ActivityFilter): Promise<readonly StoredActivity[]> {
-  const { workspaceId, actor, action, entity, since, before, limit } = filter;
+  const { workspaceId, actor, action, entity, since, until, before, limit } = filter;
   const conditions: Fragment[] = [
     sql`true`,
     ...(workspaceId === null ? [] : [sql`a.workspace_id = ${workspaceId}`]),
@@ -105,6 +107,7 @@ export function loadActivity(db: Database, filter: ActivityFilter): Promise<read
     ...(action === undefined ? [] : [sql`${action} in (a.action, split_part(a.action, '.', 1))`]),
     ...(entity === undefined ? [] : [sql`a.entity = ${entity}`]),
     ...(since === undefined ? [] : [sql`a.at >= ${since}::timestamptz`]),
+    ...(until === undefined ? [] : [sql`a.at < ${until}::timestamptz`]),
     ...(before === undefined ? [] : [sql`a.id < ${before}`]),
   ];
   return db.query<StoredActivity>(

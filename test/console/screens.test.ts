@@ -102,7 +102,7 @@ test('the overview tells of rules, provider, migrations, use and the last change
   await main.getByRole('row', { name: /^tags 0 open to every user/ }).waitFor();
   await main.getByText(/Identity provider: none/).waitFor();
   await main.getByText(/Last migration: succeeded, \d{4}-/).waitFor();
-  await main.getByText(/Last change: .* by /).waitFor();
+  await main.getByText(/Last change: \S+ changed the row rules of orders, \d{4}-/).waitFor();
   const usage = main.getByRole('region', { name: 'Usage' });
   await usage.getByText('2 of 3', { exact: true }).waitFor();
   await usage.getByRole('progressbar', { name: 'Records of the limit' }).waitFor();
@@ -111,10 +111,17 @@ test('the overview tells of rules, provider, migrations, use and the last change
   await usage.getByRole('img', { name: `Records by day. ${today}: 2` }).waitFor();
   await usage.getByRole('img', { name: new RegExp(`^Size by day\\. ${today}: [\\d.]+ kB$`) }).waitFor();
   assert.deepEqual(await violationsOf(page), []);
-  await main.getByRole('link', { name: 'rowRules.update' }).click();
+  await main.getByRole('link', { name: /changed the row rules of orders$/ }).click();
   await page.getByRole('heading', { level: 1, name: 'Activity' }).waitFor();
+  await page.getByRole('cell', { name: /created the workspace/ }).waitFor();
+  await page.getByRole('combobox', { name: 'Action' }).selectOption('rowRules');
+  await until('one entry is left', async () => (await page.getByRole('row').count()) === 2);
+  await page.getByRole('textbox', { name: 'From' }).fill('2200-01-01');
+  await page.keyboard.press('Enter');
+  await page.getByText('No changes match.').waitFor();
+  assert.match(page.url(), /action=rowRules.*since=2200-01-01/);
   await page.goto(`${server.url}/console/`);
-  await main.getByText(/Last change: .* in glance\/shop by operator/).waitFor();
+  await main.getByText(/Last change: operator .* in glance\/shop/).waitFor();
 });
 
 test('a slug is derived from a name with accents, and a mistake in it is told once', async ({ open }) => {
@@ -305,7 +312,7 @@ test('the API page runs a request, and refuses in the words of the server', asyn
   await page.getByRole('textbox', { name: 'filter' }).fill('status,eq,open');
   await page.getByRole('button', { name: 'Run' }).click();
   await page.getByText(/^200 in \d+ ms$/).waitFor();
-  assert.match((await page.getByRole('region', { name: 'Answer' }).textContent()) ?? '', /"status":"open"/);
+  assert.match((await page.getByRole('region', { name: 'Answer' }).textContent()) ?? '', /"status": "open"/);
   await page.getByRole('textbox', { name: 'filter' }).fill('stat,eq,open');
   await page.getByRole('button', { name: 'Run' }).click();
   await page

@@ -1,5 +1,5 @@
 // Requests for the activity log: pages of entries, newest first.
-import { infiniteQueryOptions, queryOptions } from '@tanstack/react-query';
+import { queryOptions } from '@tanstack/react-query';
 import { stringifySearch } from '../address.ts';
 import { request } from './request.ts';
 import type { Activity } from './types.ts';
@@ -9,6 +9,9 @@ export interface ActivityFilter {
   readonly actor: string | undefined;
   readonly action: string | undefined;
   readonly entity: string | undefined;
+  /** Times in ISO 8601; the second is not included. */
+  readonly since: string | undefined;
+  readonly until: string | undefined;
 }
 
 const SIZE = 50;
@@ -33,15 +36,13 @@ export const lastActivityQuery = (workspace: WorkspaceRef | undefined) =>
     refetchInterval: 30_000,
   });
 
-/** Query for the log of one workspace, or for the whole log if there is none. */
-export const activityQuery = (workspace: WorkspaceRef | undefined, filter: ActivityFilter) =>
-  infiniteQueryOptions({
-    queryKey: ['activity', workspace?.org, workspace?.ws, filter],
-    initialPageParam: undefined as string | undefined,
-    queryFn: async ({ signal, pageParam }) => {
-      const path = activityPath(workspace, filter, SIZE, pageParam);
+/** Query for a page of the log of one workspace, or of the whole log if there is none. `after`: cursor of the page before. */
+export const activityQuery = (workspace: WorkspaceRef | undefined, filter: ActivityFilter, after: string | undefined) =>
+  queryOptions({
+    queryKey: ['activity', workspace?.org, workspace?.ws, filter, after],
+    queryFn: async ({ signal }) => {
+      const path = activityPath(workspace, filter, SIZE, after);
       const { data, meta } = await request<readonly Activity[]>({ path, signal });
       return { entries: data, next: (meta.nextCursor as string | null) ?? undefined };
     },
-    getNextPageParam: ({ next }) => next,
   });

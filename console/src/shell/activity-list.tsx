@@ -1,23 +1,28 @@
-// Activity log as a table that grows by pages, with its filters in the address bar.
-import { Anchor, Button, Code, Group, Text, TextInput } from '@mantine/core';
-import { useInfiniteQuery } from '@tanstack/react-query';
+// Activity log as sentences, a page at a time, with its filters in the address bar.
+import { Anchor, Button, Code, Group, NativeSelect, Text, TextInput } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
 import { Link, useLocation, useNavigate } from '@tanstack/react-router';
 import type { KeyboardEvent } from 'react';
 import { getAll, parseSearch } from '../address.ts';
 import { type ActivityFilter, activityPath, activityQuery } from '../api/activity.ts';
+import { fieldError } from '../api/api-error.ts';
 import type { Activity } from '../api/types.ts';
 import { screenPath, type WorkspaceRef } from '../api/workspace.ts';
+import { ACTION_CHOICES, describeActivity } from '../format/activity-words.ts';
+import { parseDateTime } from '../format/datetime.ts';
 import { workspaceOption } from '../snippets/admin.ts';
 import { quoteShell } from '../snippets/snippets.ts';
 import { CopyReadAs } from './copy-as.tsx';
 import { DataTable } from './data-table.tsx';
 import { DateTime } from './datetime.tsx';
 import { ErrorAlert } from './error-alert.tsx';
+import { useTimeZone } from './time-zone.tsx';
 
 const FILTERS = [
-  { name: 'actor', placeholder: 'name or id' },
-  { name: 'action', placeholder: 'apiKeys, schema.update' },
-  { name: 'entity', placeholder: 'orders' },
+  { name: 'actor', label: 'Person or key', placeholder: 'name or id' },
+  { name: 'entity', label: 'Entity', placeholder: 'orders' },
+  { name: 'since', label: 'From', placeholder: '2026-01-31' },
+  { name: 'until', label: 'Before', placeholder: '2026-02-28 18:00' },
 ] as const;
 
 // Longest details of an entry in characters.
@@ -27,28 +32,50 @@ const LONGEST = 400;
 export function ActivityList({ workspace }: { readonly workspace?: WorkspaceRef }) {
   const { searchStr, pathname } = useLocation();
   const navigate = useNavigate();
+  const zone = useTimeZone();
   const search = parseSearch(searchStr);
   const getFilter = (name: string): string | undefined => getAll(search, name)[0];
-  const filter = { actor: getFilter('actor'), action: getFilter('action'), entity: getFilter('entity') };
-  const pages = useInfiniteQuery(activityQuery(workspace, filter));
-  const entries = pages.data?.pages.flatMap((page) => page.entries) ?? [];
+  const readTime = (name: string): string | undefined => {
+    const typed = getFilter(name);
+    return typed === undefined ? undefined : (parseDateTime(typed, zone) ?? typed);
+  };
+  const filter: ActivityFilter = {
+    actor: getFilter('actor'),
+    action: getFilter('action'),
+    entity: getFilter('entity'),
+    since: readTime('since'),
+    until: readTime('until'),
+  };
+  const after = getFilter('after');
+  const { data, error, refetch } = useQuery(activityQuery(workspace, filter, after));
   const set = (name: string, value: string): void =>
     void navigate({
       to: pathname,
-      search: { ...search, [name]: value.trim() === '' ? undefined : value.trim() } as never,
+      search: { ...search, after: undefined, [name]: value.trim() === '' ? undefined : value.trim() } as never,
     });
+  const action = filter.action ?? '';
+  const choices = ACTION_CHOICES.some(({ value }) => value === action)
+    ? ACTION_CHOICES
+    : [...ACTION_CHOICES, { value: action, label: action }];
   return (
     <>
       <Text size="sm" c="dimmed" mb="xs">
-        Changes through the admin API: schemas, keys, access, settings. Edits of records are not listed.
+        Changes of schema, access and settings, and imports. Who changed a record is in its history.
       </Text>
       <Group mb="sm" align="end">
-        {FILTERS.map(({ name, placeholder }) => (
+        <NativeSelect
+          label="Action"
+          data={choices}
+          value={action}
+          onChange={({ currentTarget: { value } }) => set('action', value)}
+        />
+        {FILTERS.map(({ name, label, placeholder }) => (
           <TextInput
             key={name + getFilter(name)}
-            label={name}
+            label={label}
             placeholder={placeholder}
             defaultValue={getFilter(name) ?? ''}
+            error={fieldError(error, name)}
             onBlur={(event) =>
               event.currentTarget.value !== (getFilter(name) ?? '') && set(name, event.currentTarget.value)
             }
@@ -59,38 +86,43 @@ export function ActivityList({ workspace }: { readonly workspace?: WorkspaceRef 
         ))}
         <CopyReadAs path={activityPath(workspace, filter)} wda={command(workspace, filter)} />
       </Group>
-      <ErrorAlert error={pages.error} onRetry={() => void pages.refetch()} />
-      {pages.data !== undefined && entries.length === 0 && <Text size="sm">No changes match.</Text>}
-      {entries.length > 0 && (
+      <ErrorAlert error={error} onRetry={() => void refetch()} />
+      {data?.entries.length === 0 && <Text size="sm">No changes match.</Text>}
+      {data !== undefined && data.entries.length > 0 && (
         <DataTable
           label="Activity"
-          rows={entries}
+          rows={data.entries}
           rowKey={({ id }) => id}
           minWidth={workspace === undefined ? 960 : 840}
           columns={[
             { title: 'Time', cell: ({ at }) => <DateTime instant={at} /> },
-            { title: 'Actor', cell: ActorName, minWidth: 120 },
-            { title: 'Action', cell: ({ action }) => <Code>{action}</Code>, minWidth: 160 },
+            { title: 'Change', cell: (entry) => <Sentence entry={entry} />, minWidth: 240 },
             workspace === undefined && {
               title: 'Workspace',
               cell: (entry: Activity) => [entry.organization, entry.workspace].filter(Boolean).join('/'),
               minWidth: 110,
             },
-            {
-              title: 'Target',
-              cell: ({ entity, subject }) => (
-                <bdi dir="auto">{[...new Set([entity, subject])].filter((one) => one != null).join(' · ')}</bdi>
-              ),
-              minWidth: 140,
-            },
             { title: 'Details', cell: (entry) => <Details entry={entry} workspace={workspace} />, minWidth: 240 },
           ]}
         />
       )}
-      {pages.hasNextPage && (
-        <Button variant="default" mt="sm" loading={pages.isFetchingNextPage} onClick={() => void pages.fetchNextPage()}>
-          Load more
-        </Button>
+      {(after !== undefined || data?.next !== undefined) && (
+        <Group component="nav" aria-label="Pages" gap="xs" mt="sm">
+          <Button variant="default" disabled={after === undefined} onClick={() => set('after', '')}>
+            Newest
+          </Button>
+          <Button
+            variant="default"
+            disabled={data?.next === undefined}
+            onClick={() =>
+              void navigate({ to: pathname, search: { ...search, after: data?.next } as never }).then(() =>
+                scrollTo({ top: 0 }),
+              )
+            }
+          >
+            Older
+          </Button>
+        </Group>
       )}
     </>
   );
@@ -103,15 +135,20 @@ function command(workspace: WorkspaceRef | undefined, filter: ActivityFilter): s
   return `activity ${workspace === undefined ? '--all' : workspaceOption(workspace)}${options.join('')}`;
 }
 
-const ActorName = ({ actor }: Activity) => (
-  <>
-    <bdi>{actor.name ?? actor.kind}</bdi>{' '}
-    {actor.name !== null && actor.name !== actor.kind && (
+/** The change in words, with its code as a hint. */
+const Sentence = ({ entry }: { readonly entry: Activity }) => (
+  <span title={entry.action}>
+    <b>
+      <bdi>{entry.actor.name ?? entry.actor.kind}</bdi>
+    </b>{' '}
+    <bdi dir="auto">{describeActivity(entry)}</bdi>
+    {entry.actor.name !== null && entry.actor.name !== entry.actor.kind && (
       <Text span size="xs" c="dimmed">
-        {actor.kind}
+        {' '}
+        · {entry.actor.kind}
       </Text>
     )}
-  </>
+  </span>
 );
 
 function Details({ entry, workspace }: { readonly entry: Activity; readonly workspace: WorkspaceRef | undefined }) {

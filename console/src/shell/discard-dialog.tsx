@@ -2,13 +2,15 @@
 import { Button, Group, Modal, Text } from '@mantine/core';
 
 export interface DiscardDialogProps {
+  readonly isOpen: boolean;
   readonly onKeep: () => void;
   readonly onDiscard: () => void;
 }
 
-export default function DiscardDialog({ onKeep, onDiscard }: DiscardDialogProps) {
+/** Confirmation for a form that closes without a change of the address. */
+export function DiscardDialog({ isOpen, onKeep, onDiscard }: DiscardDialogProps) {
   return (
-    <Modal opened onClose={onKeep} title="Discard changes?" withCloseButton={false}>
+    <Modal opened={isOpen} onClose={onKeep} title="Discard changes?" withCloseButton={false}>
       <Text size="sm" mb="md">
         Your changes are not saved.
       </Text>

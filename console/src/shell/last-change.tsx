@@ -4,6 +4,7 @@ import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { lastActivityQuery } from '../api/activity.ts';
 import { screenPath, type WorkspaceRef } from '../api/workspace.ts';
+import { describeActivity } from '../format/activity-words.ts';
 import { DateTime } from './datetime.tsx';
 
 /** Shows the last change in one workspace, or in all if there is none. */
@@ -17,10 +18,9 @@ export function LastChange({ workspace }: { readonly workspace?: WorkspaceRef })
     <Text size="sm" c="dimmed" mb={workspace === undefined ? 'sm' : 0}>
       Last change:{' '}
       <Anchor component={Link} to={to} search={search as never} size="sm" underline="always">
-        {data.action}
+        <bdi>{data.actor.name ?? data.actor.kind}</bdi> <bdi>{describeActivity(data)}</bdi>
       </Anchor>
-      {scope === '' ? '' : ` in ${scope}`} by <bdi>{data.actor.name ?? data.actor.kind}</bdi>,{' '}
-      <DateTime instant={data.at} />
+      {scope === '' ? '' : ` in ${scope}`}, <DateTime instant={data.at} />
     </Text>
   );
 }

@@ -13,8 +13,8 @@ import { useMayAdminister } from './permissions.ts';
 const ROW = 30;
 // Rows beyond the visible ones, so that the next keys and turns of the wheel find links.
 const OVERSCAN = 8;
-// Rows that are visible at most: those of a screen 2,400 pixels high.
-const VISIBLE = 80;
+// Rows that are visible at most: those of a screen 1,800 pixels high.
+const VISIBLE = 60;
 
 export function Navigation({ workspace }: { readonly workspace: WorkspaceRef }) {
   const mayAdminister = useMayAdminister();

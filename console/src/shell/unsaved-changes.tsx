@@ -1,17 +1,9 @@
 // Guard of unsaved changes: leaving the screen needs a confirmation.
 import { useBlocker } from '@tanstack/react-router';
-import { lazy, Suspense, useEffect, useRef } from 'react';
+import { useEffect, useRef } from 'react';
 import type { Search } from '../address.ts';
-import type { DiscardDialogProps } from './discard-dialog.tsx';
-import { trackLoading } from './new-build.ts';
-import { ReturnFocus } from './return-focus.tsx';
-
-const LoadedDialog = lazy(() => trackLoading(import('./discard-dialog.tsx')));
-
-let drafts = 0;
-
-/** Returns whether a reload would lose anything on the page. */
-export const hasUnsavedChanges = (): boolean => drafts > 0;
+import { DiscardDialog } from './discard-dialog.tsx';
+import { addDraft } from './drafts.ts';
 
 export interface UnsavedChangesGuardProps {
   readonly isDirty: boolean;
@@ -36,8 +28,7 @@ export function UnsavedChangesGuard({ isDirty, keeps, parameter }: UnsavedChange
   useEffect(() => {
     if (!isDirty) return;
     isDiscarded.current = false;
-    drafts++;
-    return () => void drafts--;
+    return addDraft();
   }, [isDirty]);
   const discard = (): void => {
     // The next screen may reload the page while this one is still mounted: that needs no second confirmation.
@@ -46,14 +37,3 @@ export function UnsavedChangesGuard({ isDirty, keeps, parameter }: UnsavedChange
   };
   return <DiscardDialog isOpen={status === 'blocked'} onKeep={() => reset?.()} onDiscard={discard} />;
 }
-
-/** Confirmation for a form that closes without a change of the address. */
-export const DiscardDialog = ({ isOpen, ...rest }: DiscardDialogProps & { readonly isOpen: boolean }) => (
-  <Suspense>
-    {isOpen && (
-      <ReturnFocus>
-        <LoadedDialog {...rest} />
-      </ReturnFocus>
-    )}
-  </Suspense>
-);

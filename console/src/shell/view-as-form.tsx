@@ -6,8 +6,8 @@ import { explainToken, providerQuery } from '../api/identity-provider.ts';
 import { rolesQuery } from '../api/schema-document.ts';
 import { type Claims, parseClaims, withRoles } from '../api/view-as.ts';
 import type { WorkspaceRef } from '../api/workspace.ts';
+import { hasUnsavedChanges } from './drafts.ts';
 import { ErrorAlert } from './error-alert.tsx';
-import { hasUnsavedChanges } from './unsaved-changes.tsx';
 import { useBeginViewAs } from './use-begin-view-as.ts';
 
 interface TokenVerdict {

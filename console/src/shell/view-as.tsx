@@ -3,15 +3,19 @@ import { ActionIcon, Button, Group, Text } from '@mantine/core';
 import { lazy, Suspense, useState } from 'react';
 import { describeUser, useViewAsAnywhere } from '../api/view-as.ts';
 import type { WorkspaceRef } from '../api/workspace.ts';
+import { hasUnsavedChanges } from './drafts.ts';
 import { Icon } from './icon.tsx';
 import { trackLoading } from './new-build.ts';
 import { useIsOwner, useViewAs } from './permissions.ts';
 import { ReturnFocus } from './return-focus.tsx';
-import { DiscardDialog, hasUnsavedChanges } from './unsaved-changes.tsx';
+
 import { changeViewAs } from './use-begin-view-as.ts';
 
-// The dialog is not part of the first load.
+// The dialogs are not part of the first load.
 const ViewAsDialog = lazy(() => trackLoading(import('./view-as-form.tsx')));
+const DiscardDialog = lazy(async () => ({
+  default: (await trackLoading(import('./discard-dialog.tsx'))).DiscardDialog,
+}));
 
 /** Line of the banner with the displayed user and the button that leaves. */
 export function ViewAsLine() {
@@ -30,14 +34,18 @@ export function ViewAsLine() {
       <Button size="compact-xs" variant="default" onClick={leave}>
         Leave
       </Button>
-      <DiscardDialog
-        isOpen={isAsking}
-        onKeep={() => setAsking(false)}
-        onDiscard={() => {
-          setAsking(false);
-          changeViewAs(undefined);
-        }}
-      />
+      <Suspense>
+        {isAsking && (
+          <DiscardDialog
+            isOpen
+            onKeep={() => setAsking(false)}
+            onDiscard={() => {
+              setAsking(false);
+              changeViewAs(undefined);
+            }}
+          />
+        )}
+      </Suspense>
     </Group>
   );
 }

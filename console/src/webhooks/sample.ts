@@ -1,12 +1,11 @@
 // Sample of the body that a receiver gets. Pure.
-import { Digits, type Json } from '../api/json.ts';
+import { Digits } from '../api/json.ts';
 import type { WorkspaceSchema } from '../api/schema.ts';
-import { listColumns, type RecordColumn } from '../records/fields.ts';
-import { listEnumValues } from '../records/value.ts';
+import { listColumns } from '../records/fields.ts';
+import { SAMPLE_TIME as AT, makeSampleValue } from '../records/sample-value.ts';
 import type { JsonObject } from '../schema/json-value.ts';
 import { getOnlyEntity, type WebhookSettings } from './settings.ts';
 
-const AT = '2026-01-31T12:00:00.000Z';
 const MOST_FIELDS = 12;
 
 /** Returns a sample of a message, or undefined if there is no entity that it may be about. */
@@ -22,7 +21,7 @@ export function makeSample(settings: WebhookSettings, schema: WorkspaceSchema): 
     .filter((column) => chosen === null || chosen.includes(column.name))
     .slice(0, MOST_FIELDS);
   const type = (['updated', 'created', 'removed'] as const).find((one) => types.includes(one)) ?? 'updated';
-  const record = Object.fromEntries(columns.map((column) => [column.name, makeValue(column)]));
+  const record = Object.fromEntries(columns.map((column) => [column.name, makeSampleValue(column)]));
   const changed = columns.filter(({ isReadOnly }) => !isReadOnly).slice(0, 1);
   const event = {
     id: 'e_VUPnHG-qFMXiW1_nIHJlGg',
@@ -47,34 +46,4 @@ export function makeSample(settings: WebhookSettings, schema: WorkspaceSchema): 
     workspace: `${schema.organization}/${schema.workspace}`,
     data: isBatch ? [event] : event,
   };
-}
-
-function makeValue({ name, type, field }: RecordColumn): Json {
-  switch (type) {
-    case 'id':
-      return new Digits('42');
-    case 'integer':
-    case 'bigint':
-    case 'relation':
-      return new Digits('7');
-    case 'decimal':
-    case 'float':
-      return new Digits('12.5');
-    case 'boolean':
-      return true;
-    case 'date':
-      return AT.slice(0, 10);
-    case 'datetime':
-      return AT;
-    case 'time':
-      return '12:00:00';
-    case 'uuid':
-      return '0190a6e0-5a5a-7c3e-8f3a-1c2d3e4f5a6b';
-    case 'json':
-      return {};
-    case 'enum':
-      return listEnumValues(field)[0] ?? null;
-    default:
-      return name;
-  }
 }

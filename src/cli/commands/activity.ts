@@ -22,6 +22,7 @@ export function register(program: Command): void {
     .option('--action <action>', 'a noun, or a noun and a verb: apiKeys, apiKeys.create')
     .option('--entity <entity>', 'only changes of this entity')
     .option('--since <when>', 'only changes from this date and time on, with Z or an offset')
+    .option('--until <when>', 'only changes before this date and time')
     .option('--first <number>', 'number of changes, up to 1000', '20')
     .action(action(showActivity));
   examples(command, [
@@ -37,6 +38,7 @@ interface ActivityOptions extends GlobalOptions {
   readonly action?: string;
   readonly entity?: string;
   readonly since?: string;
+  readonly until?: string;
   readonly first: string;
 }
 
@@ -44,7 +46,7 @@ interface ActivityOptions extends GlobalOptions {
 const MAX_FIRST = 1000;
 
 async function showActivity(options: ActivityOptions): Promise<void> {
-  const { all = false, actor, action: verb, entity, since, first } = options;
+  const { all = false, actor, action: verb, entity, since, until, first } = options;
   if (!/^\d+$/.test(first) || Number(first) < 1 || Number(first) > MAX_FIRST) {
     throw usageFailure(`--first must be an integer from 1 to ${MAX_FIRST}, not ${first}`);
   }
@@ -56,6 +58,7 @@ async function showActivity(options: ActivityOptions): Promise<void> {
       ['action', verb],
       ['entity', entity],
       ['since', since],
+      ['until', until],
     ],
   });
   const head = ['AT', ...(all ? ['WHERE'] : []), 'WHO', 'ACTION', 'SUBJECT'];

@@ -229,11 +229,14 @@ describe('the list', () => {
     const [{ at } = { at: '' }] = await listed('?size=1');
     assert.ok((await listed(`?since=${at}`)).length >= 1);
     assert.deepEqual(await listed('?since=2200-01-01T00:00:00Z'), []);
+    assert.ok((await listed(`?until=${at}`)).every((one) => one.at < at));
+    assert.ok((await listed('?until=2200-01-01T00:00:00Z')).length > 0);
   });
 
   for (const [query, message] of [
     ['action=apiKey', /^Unknown action apiKey\. Did you mean apiKeys\? Known: apiKeys, apiKeys\.create/],
     ['since=yesterday', /^since must be an ISO 8601 datetime/],
+    ['until=2026-01-31', /^until must be an ISO 8601 datetime/],
     ['after=x', /^after must be the nextCursor of an answer$/],
     ['size=0', /size/],
   ] as const) {
