@@ -1,5 +1,6 @@
 // Draft of a schema document as a value: the edited text, and the document that it started from.
 import { type Json, parseExact, stringifyExact } from '../api/json.ts';
+import { EXAMPLES } from './examples.ts';
 import { getAt, isObject, isSame, listMembers, setAt } from './json-value.ts';
 import { type Format, parseText, printText, rewriteText } from './text.ts';
 
@@ -13,16 +14,6 @@ export interface SchemaDraft {
   readonly applying?: string | undefined;
 }
 
-const EXAMPLE = `# An entity is a table with an API of its own. Replace this example with yours.
-entities:
-  notes:
-    description: What is worth keeping
-    fields:
-      title: { type: string, required: true, maxLength: 200 }
-      text: { type: text }
-    timestamps: true
-`;
-
 /** Creates a draft without changes. */
 export const createDraft = (inForce: Json, etag: string | undefined, format: Format): SchemaDraft => ({
   format,
@@ -32,7 +23,8 @@ export const createDraft = (inForce: Json, etag: string | undefined, format: For
 });
 
 /** Prints an example of a document, for those who choose to start from one. */
-export const printExample = (format: Format): string => convertFormat(EXAMPLE, 'yaml', format);
+export const printExample = (name: string, format: Format): string =>
+  convertFormat(EXAMPLES.find((example) => example.name === name)?.text ?? '', 'yaml', format);
 
 /** Returns whether a document has no entities. */
 export const hasNoEntities = (document: Json): boolean => listMembers(getAt(document, ['entities'])).length === 0;

@@ -48,12 +48,12 @@ export function EntityList(props: EntityListProps) {
                 <bdi>{entity.name}</bdi>
               </UnstyledButton>
               {marks?.has(entity.name) && (
-                <Badge size="xs" variant="default" tt="none">
+                <Badge size="xs" variant="default" tt="none" flex="none">
                   {marks.get(entity.name)}
                 </Badge>
               )}
               {invalid?.has(entity.name) && (
-                <Badge size="xs" color="red" tt="none">
+                <Badge size="xs" color="red" tt="none" flex="none">
                   mistakes
                 </Badge>
               )}

@@ -1,18 +1,30 @@
 // Form for the settings of an entity: read defaults, the changes that are kept, and the language of its searchable fields.
-import { Checkbox, NativeSelect, Text } from '@mantine/core';
+import { Autocomplete, Checkbox, NativeSelect, Text } from '@mantine/core';
 import type { Json } from '../api/json.ts';
+import { ChooseNames } from './choose-names.tsx';
 import { CommitInput } from './commit-input.tsx';
-import { CommitLines } from './commit-lines.tsx';
+import { entityPath, listColumns } from './edits.ts';
 import { formatInput, parseInteger } from './field-values.ts';
 import { createSetter, type EntityFormState, getValue, listErrors } from './form-state.ts';
-import { asText, asTexts, isList, setAt } from './json-value.ts';
+import { asText, asTexts, getAt, isList, listMembers, setAt } from './json-value.ts';
 import classes from './schema.module.css';
 
 const LISTS = [
   ['defaultExpand', 'Expanded by default', 'Relations, with dots for nested ones'],
-  ['expandable', 'Expandable relations', 'None named: all'],
+  ['expandable', 'Expandable relations', 'None chosen: all'],
   ['defaultFields', 'Default fields', '* is every column'],
 ] as const;
+
+/** Lists the relations of an entity, and those of the entities that they lead to, with a dot. */
+function listPaths(form: EntityFormState): readonly string[] {
+  const relations = (entity: Json | undefined) => listMembers(getAt(entity, ['relations']));
+  return relations(getValue(form, [])).flatMap(([name, relation]) => [
+    name,
+    ...relations(getAt(form.state.value, entityPath(asText(getAt(relation, ['entity']))))).map(
+      ([nested]) => `${name}.${nested}`,
+    ),
+  ]);
+}
 
 const CHANGES = [
   { value: 'off', label: 'not kept' },
@@ -28,6 +40,12 @@ export function SettingsForm({ form }: { readonly form: EntityFormState }) {
     set(['settings'], next);
   };
   const changes = asText(getValue(form, ['settings', 'changes'])) || 'off';
+  const columns = listColumns(getValue(form, []));
+  const paths = listPaths(form);
+  const label = asText(getValue(form, ['settings', 'label']));
+  const setLabel = (text: string): void => {
+    if (text.trim() !== label) setting('label', text.trim() === '' ? undefined : text.trim());
+  };
   const mistake = (name: string): string | undefined => listErrors(form, ['settings', name])[0]?.message;
   return (
     <section aria-label="Settings">
@@ -36,21 +54,29 @@ export function SettingsForm({ form }: { readonly form: EntityFormState }) {
       </Text>
       <div className={classes.form}>
         {LISTS.map(([name, label, description]) => (
-          <CommitLines
+          <ChooseNames
             key={name}
             label={label}
             description={description}
             value={asTexts(getValue(form, ['settings', name]))}
+            names={name === 'defaultFields' ? ['*', 'id', ...columns] : paths}
             error={mistake(name)}
-            onCommit={(lines) => setting(name, lines.length === 0 ? undefined : lines)}
+            onChange={(names) => setting(name, names.length === 0 ? undefined : names)}
           />
         ))}
-        <CommitInput
+        <Autocomplete
+          key={label}
           label="Label"
-          description="The field that names a record, or fields in braces: {firstName} {lastName}; not given: guessed by names and unique texts"
-          value={asText(getValue(form, ['settings', 'label']))}
+          size="xs"
+          description="The field that names a record, or several as in {firstName} {lastName}; none: guessed"
+          data={[...columns]}
+          defaultValue={label}
           error={mistake('label')}
-          onCommit={(text) => setting('label', text.trim() === '' ? undefined : text.trim())}
+          limit={100}
+          spellCheck={false}
+          onBlur={({ currentTarget: { value } }) => setLabel(value)}
+          onOptionSubmit={setLabel}
+          onKeyDown={({ key, currentTarget: { value } }) => key === 'Enter' && setLabel(value)}
         />
         <CommitInput
           label="Maximum expand depth"
@@ -68,12 +94,13 @@ export function SettingsForm({ form }: { readonly form: EntityFormState }) {
           onChange={({ currentTarget: { value } }) => setting('changes', value === 'off' ? undefined : value)}
         />
         {changes !== 'off' && (
-          <CommitLines
+          <ChooseNames
             label="Fields left out of changes"
             description="Their values are never stored with changes"
             value={asTexts(getValue(form, ['settings', 'changesOmit']))}
+            names={columns}
             error={mistake('changesOmit')}
-            onCommit={(lines) => setting('changesOmit', lines.length === 0 ? undefined : lines)}
+            onChange={(names) => setting('changesOmit', names.length === 0 ? undefined : names)}
           />
         )}
         {changes === 'history' && (

@@ -60,6 +60,8 @@ export interface DraftState {
   readonly isOutdated: boolean;
   readonly setText: (text: string) => void;
   readonly setValue: (value: Json) => void;
+  /** Sets a text of this format. */
+  readonly setDocument: (text: string, format: Format) => void;
   readonly setFormat: (format: Format) => void;
   /** Sets a merged value, with the document in force as the new base. */
   readonly rebase: (value: Json) => void;
@@ -107,6 +109,10 @@ function toDraftState(key: string, current: CurrentDocument, stored: SchemaDraft
     isOutdated: usable !== undefined && isChanged && usable.applying === undefined && usable.base !== current.text,
     setText: (text) => store(key, setText(draft, text)),
     setValue: (next) => store(key, setValue(draft, next)),
+    setDocument: (text, format) => {
+      preferred = format;
+      store(key, setText({ ...draft, format }, text));
+    },
     setFormat: (format) => {
       preferred = format;
       store(key, setFormat(draft, format));

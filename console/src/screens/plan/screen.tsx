@@ -1,18 +1,20 @@
 // Plan of the draft: its steps, conflicts and losses, and the button that applies it.
 
-import { Alert, Anchor, Button, Group, Radio, Stack, Text, TextInput } from '@mantine/core';
+import { Alert, Anchor, Button, Group, Radio, Stack, Tabs, Text, TextInput } from '@mantine/core';
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { Link, useNavigate } from '@tanstack/react-router';
-import { useEffect, useState } from 'react';
+import { type ReactNode, useEffect, useState } from 'react';
 import { hasStatus, isApiError } from '../../api/api-error.ts';
 import { stringifyExact } from '../../api/json.ts';
 import { getDroppedName } from '../../api/migration-progress.ts';
 import { planQuery, type Strategy, startMigration } from '../../api/migrations.ts';
+import { workspaceQuery } from '../../api/organizations.ts';
 import type { Plan } from '../../api/types.ts';
 import { screenPath, type WorkspaceRef } from '../../api/workspace.ts';
 import { DifferenceView } from '../../schema/difference-view.tsx';
 import { withoutSchemaLink } from '../../schema/draft.ts';
 import { OutdatedDraft } from '../../schema/outdated-draft.tsx';
+import classes from '../../schema/schema.module.css';
 import { type DraftState, useDraft } from '../../schema/use-draft.ts';
 import { CopyAs } from '../../shell/copy-as.tsx';
 import { ErrorAlert } from '../../shell/error-alert.tsx';
@@ -68,17 +70,6 @@ function Body({ workspace, state }: { readonly workspace: WorkspaceRef; readonly
     <Stack gap="md" maw={1100}>
       <OutdatedDraft state={state} />
       <RenameQuestions state={state} />
-      <section aria-label="Difference">
-        <Text component="h2" size="sm" fw={600} mb={4}>
-          Difference
-        </Text>
-        <DifferenceView
-          before={state.current.document}
-          after={withoutSchemaLink(state.value)}
-          format={state.draft.format}
-          label="Difference of the draft and the document in force"
-        />
-      </section>
       <Radio.Group label="Strategy" value={strategy} onChange={(next) => write({ strategy: next })}>
         <Group gap="md" mt={4}>
           <Radio size="xs" value="online" label="Online: requests continue during the migration" />
@@ -91,31 +82,48 @@ function Body({ workspace, state }: { readonly workspace: WorkspaceRef; readonly
           Fix the document
         </Anchor>
       )}
-      {plan.data !== undefined && (
-        <>
-          <Steps workspace={workspace} plan={plan.data} />
-          <Group gap="xs">
-            <CopyAs
-              label="Copy the plan as"
-              call={() =>
-                createPlanCall(
-                  { origin: location.origin, ...workspace },
-                  { document: stringifyExact(withoutSchemaLink(state.value)), strategy, basedOn },
-                )
-              }
-            />
-            <Button variant="default" onClick={() => void plan.refetch()} loading={plan.isFetching}>
-              Plan again
-            </Button>
-          </Group>
-          <Apply
-            key={listDropped(plan.data).join()}
-            workspace={workspace}
-            state={state}
-            plan={plan.data}
-            strategy={strategy}
+      <Tabs defaultValue="steps">
+        <Tabs.List aria-label="Plan">
+          <Tabs.Tab value="steps">Steps</Tabs.Tab>
+          <Tabs.Tab value="document">Document</Tabs.Tab>
+        </Tabs.List>
+        <Tabs.Panel value="steps" pt="xs">
+          {plan.data === undefined ? (
+            plan.isFetching && <Text size="sm">Planning …</Text>
+          ) : (
+            <Steps workspace={workspace} plan={plan.data} />
+          )}
+        </Tabs.Panel>
+        <Tabs.Panel value="document" pt="xs">
+          <DifferenceView
+            before={state.current.document}
+            after={withoutSchemaLink(state.value)}
+            format={state.draft.format}
+            label="Difference of the draft and the document in force"
           />
-        </>
+        </Tabs.Panel>
+      </Tabs>
+      {plan.data !== undefined && (
+        <Apply
+          key={listDropped(plan.data).join()}
+          workspace={workspace}
+          state={state}
+          plan={plan.data}
+          strategy={strategy}
+        >
+          <Button variant="default" onClick={() => void plan.refetch()} loading={plan.isFetching}>
+            Plan again
+          </Button>
+          <CopyAs
+            label="Copy the plan as"
+            call={() =>
+              createPlanCall(
+                { origin: location.origin, ...workspace },
+                { document: stringifyExact(withoutSchemaLink(state.value)), strategy, basedOn },
+              )
+            }
+          />
+        </Apply>
       )}
     </Stack>
   );
@@ -131,9 +139,14 @@ interface ApplyProps {
   readonly state: DraftState;
   readonly plan: Plan;
   readonly strategy: Strategy;
+  /** Buttons beside Apply. */
+  readonly children: ReactNode;
 }
 
-function Apply({ workspace, state, plan, strategy }: ApplyProps) {
+/** Stays in sight below a long list of steps. */
+function Apply({ workspace, state, plan, strategy, children }: ApplyProps) {
+  const { data: settings } = useQuery(workspaceQuery(workspace));
+  const follows = settings?.follows ?? undefined;
   const client = useQueryClient();
   const navigate = useNavigate();
   const [typed, setTyped] = useState<ReadonlyMap<string, string>>(new Map());
@@ -156,7 +169,7 @@ function Apply({ workspace, state, plan, strategy }: ApplyProps) {
     onError: (thrown) => hasStatus(thrown, 412) && client.invalidateQueries({ queryKey: ['document'] }),
   });
   return (
-    <section aria-label="Apply">
+    <section aria-label="Apply" className={classes.apply}>
       {destroyed.map((name) => (
         <TextInput
           key={name}
@@ -175,7 +188,7 @@ function Apply({ workspace, state, plan, strategy }: ApplyProps) {
           onClick={() => apply.mutate()}
           loading={apply.isPending}
           color={destroyed.length > 0 ? 'red' : 'accent'}
-          disabled={!isConfirmed || state.isOutdated || blocked > 0}
+          disabled={!isConfirmed || state.isOutdated || blocked > 0 || follows !== undefined}
         >
           Apply
         </Button>
@@ -192,6 +205,12 @@ function Apply({ workspace, state, plan, strategy }: ApplyProps) {
             )
           }
         />
+        {children}
+        {follows !== undefined && (
+          <Text size="sm" c="dimmed">
+            The workspace follows the shared schema <bdi>{follows.schema}</bdi>, a new version of which changes it.
+          </Text>
+        )}
         {blocked > 0 && (
           <Text size="sm" c="dimmed">
             Fix the conflicting records first, then plan again.

@@ -80,7 +80,7 @@ function Editor({ schema, document }: EditorProps) {
       <ErrorAlert error={mistakes.error} />
       {!state.isChanged && hasNoEntities(state.value) && (
         <div>
-          <Button variant="default" onClick={() => state.setText(printExample(state.draft.format))}>
+          <Button variant="default" onClick={() => state.setText(printExample('Notes', state.draft.format))}>
             Start from an example
           </Button>
         </div>
