@@ -186,10 +186,13 @@ export function providerChanges({ identityProviders, databases }: IdentityProvid
   ): Promise<PutResponse> {
     const provider = toProvider(input);
     const warnings = await inspect(provider, principal, input);
-    const storedProvider = await audit.change(async (session) => {
-      await lockMatching(session, id, mustMatch);
-      return requireValue(putIdentityProvider(session, id, provider), workspaceDeleted);
-    }, toAuditEntry);
+    const storedProvider = await audit.change(
+      async (session) => {
+        await lockMatching(session, id, mustMatch);
+        return requireValue(putIdentityProvider(session, id, provider), workspaceDeleted);
+      },
+      (saved) => toAuditEntry(saved, warnings),
+    );
     return withWarnings(storedProvider, warnings, await findAccessWarnings(id, principal));
   }
 
@@ -211,10 +214,13 @@ export function providerChanges({ identityProviders, databases }: IdentityProvid
       ...(roleClaim === undefined ? {} : { roleClaim: blankToNull(roleClaim) ?? null }),
       ...(requiredClaims === undefined ? {} : { requiredClaims: emptyToNull(requiredClaims) ?? null }),
     };
-    const storedProvider = await audit.change(async (session) => {
-      await lockMatching(session, id, mustMatch);
-      return requireValue(updateIdentityProvider(session, id, changes), noProvider);
-    }, toAuditEntry);
+    const storedProvider = await audit.change(
+      async (session) => {
+        await lockMatching(session, id, mustMatch);
+        return requireValue(updateIdentityProvider(session, id, changes), noProvider);
+      },
+      (saved) => toAuditEntry(saved, warnings),
+    );
     return withWarnings(storedProvider, warnings, await findAccessWarnings(id, principal));
   }
 
@@ -313,9 +319,10 @@ export function identityProviderRoutes(services: IdentityProviderServices): Admi
   ];
 }
 
-const toAuditEntry = (provider: IdentityProvider): AuditEntry => ({
+/** Returns the entry with what the check of the provider has warned of, so that it can be read later. */
+const toAuditEntry = (provider: IdentityProvider, warnings: readonly string[]): AuditEntry => ({
   subject: provider.issuerUrl,
-  details: showProvider(provider),
+  details: { ...showProvider(provider), ...(warnings.length > 0 && { warnings }) },
 });
 
 type PutResponse = TypedReply<Static<typeof WithWarnings>, 200>;

@@ -139,6 +139,15 @@ test('a provider is refused in the words of the server, and its warnings are tol
   assert.equal(await enabled.isChecked(), true);
   await enabled.click();
   await until('the provider is off', async () => (await shop.admin('identity-provider')).json.data.enabled === false);
+  await page.reload();
+  await page.getByText(/^Last check: \d{4}-.* nothing failed/).waitFor();
+  await page.getByRole('textbox', { name: 'Issuer' }).fill('http://127.0.0.1:9');
+  await enabled.click();
+  await button(page, 'Save provider').click();
+  await page.getByText('Stored, but:').waitFor();
+  await page.reload();
+  await page.getByText(/^Last check: \d{4}-.* with warnings/).waitFor();
+  await page.getByText('At the last check:').waitFor();
 });
 
 test('a provider has a role claim and required claims, whose digits stay', async ({ open }) => {
@@ -254,6 +263,19 @@ test('rules are tried before they hold, and cases of them are a file', async ({ 
   await page.getByRole('link', { name: 'API keys' }).click();
   await page.getByRole('dialog', { name: 'Discard changes?' }).getByRole('button', { name: 'Keep editing' }).click();
   await button(page, 'Discard changes').click();
+});
+
+test('one rule is added to every entity with its column', async ({ open }) => {
+  const page = await open({ key: keys.owner, path: '/demo/shop/access/rules' });
+  await page.getByLabel('A rule on every entity with', { exact: true }).selectOption('orderId');
+  await page.getByLabel('equals the claim').fill('order');
+  await button(page, 'Add to 2 entities').click();
+  await page.getByText('Unsaved rules of 2 entities').waitFor();
+  for (const entity of ['orderItems', 'orderTags'])
+    assert.equal(await page.getByRole('switch', { name: `orderId = order of ${entity}` }).isChecked(), true);
+  assert.deepEqual(await violationsOf(page), []);
+  await button(page, 'Discard changes').click();
+  assert.deepEqual(await rulesOf('orderItems'), []);
 });
 
 test('rules that somebody else has changed meanwhile are not overwritten', async ({ open }) => {

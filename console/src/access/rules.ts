@@ -40,6 +40,26 @@ export function listRuleColumns(entity: EntityDocument): readonly string[] {
   return [...keys, ...fields, 'id'];
 }
 
+export interface SharedColumn {
+  readonly name: string;
+  readonly entities: readonly string[];
+}
+
+/** Lists the columns that two entities or more have, those of the most entities first; `id` is another one in each. */
+export function listSharedColumns(entities: readonly EntityDocument[]): readonly SharedColumn[] {
+  const byName = new Map<string, string[]>();
+  for (const entity of entities)
+    for (const name of listRuleColumns(entity)) {
+      const names = byName.get(name) ?? [];
+      names.push(entity.name);
+      byName.set(name, names);
+    }
+  return [...byName]
+    .map(([name, names]) => ({ name, entities: names }))
+    .filter((column) => column.name !== 'id' && column.entities.length > 1)
+    .sort((one, other) => other.entities.length - one.entities.length || (one.name < other.name ? -1 : 1));
+}
+
 /** Records of an entity that a user sees: the total, and the first ones. */
 export interface VisibleRecords {
   readonly total: number;

@@ -36,6 +36,19 @@ export const lastActivityQuery = (workspace: WorkspaceRef | undefined) =>
     refetchInterval: 30_000,
   });
 
+/** Query for when the identity provider was last saved, and what its check warned of then; null for never. */
+export const providerCheckQuery = (workspace: WorkspaceRef) =>
+  queryOptions({
+    queryKey: ['activity', workspace.org, workspace.ws, 'provider'],
+    queryFn: async ({ signal }) => {
+      const path = activityPath(workspace, { action: 'identityProvider.update' }, 1);
+      const [entry] = (await request<readonly Activity[]>({ path, signal })).data;
+      if (entry === undefined) return null;
+      const { warnings } = entry.details as { readonly warnings?: readonly string[] };
+      return { at: entry.at, warnings: Array.isArray(warnings) ? warnings : [] };
+    },
+  });
+
 /** Query for a page of the log of one workspace, or of the whole log if there is none. `after`: cursor of the page before. */
 export const activityQuery = (workspace: WorkspaceRef | undefined, filter: ActivityFilter, after: string | undefined) =>
   queryOptions({

@@ -11,6 +11,9 @@ export const STATE_WORDS: Readonly<Record<RolloutState, string>> = {
   cancelled: 'cancelled',
 };
 
+/** States in which a rollout goes on, or waits. */
+export const OPEN_STATES: ReadonlySet<RolloutState> = new Set(['planning', 'running', 'paused']);
+
 export const STATE_COLORS: Readonly<Record<RolloutState, string>> = {
   planning: 'gray',
   running: 'accent',

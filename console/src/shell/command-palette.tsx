@@ -3,13 +3,14 @@
 import { Group, Modal, ScrollArea, Text, TextInput, UnstyledButton } from '@mantine/core';
 import { useDebouncedValue } from '@mantine/hooks';
 import { useQuery } from '@tanstack/react-query';
-import { useNavigate } from '@tanstack/react-router';
+import { useNavigate, useParams } from '@tanstack/react-router';
 import { type KeyboardEvent, useId, useState } from 'react';
 import { organizationsQuery, workspaceSearchQuery } from '../api/organizations.ts';
 import { schemaQuery } from '../api/schema.ts';
 import type { Session } from '../api/types.ts';
 
 import { screenPath, type WorkspaceRef } from '../api/workspace.ts';
+import { schemaScreen, schemasQuery } from '../shared-schemas/shared-schemas-api.ts';
 import classes from './command-palette.module.css';
 import { listActions, listDestinations } from './destinations.ts';
 import { type PaletteItem, searchPalette } from './palette-search.ts';
@@ -31,6 +32,8 @@ function usePaletteItems({ session, workspace }: PaletteProps, typed: string): r
   const [search] = useDebouncedValue(typed.trim(), 120);
   const matching = useQuery({ ...workspaceSearchQuery(search), enabled: isOperator });
   const workspaces = isOperator ? (matching.data?.list ?? []) : session.workspaces;
+  const { org } = useParams({ strict: false }) as { readonly org?: string };
+  const shared = useQuery({ ...schemasQuery(org ?? '', 0, 100), enabled: isOperator && org !== undefined });
   const names = workspace === undefined ? [] : [...(schema.data?.entities.keys() ?? [])];
   return [
     ...(workspace === undefined
@@ -60,6 +63,15 @@ function usePaletteItems({ session, workspace }: PaletteProps, typed: string): r
       ? []
       : listActions(workspace, { mayWrite, mayAdminister }, schema.data?.entities.values() ?? [])
     ).map((action) => ({ ...action, kind: 'Action' })),
+    ...(shared.data?.list ?? []).map(({ name }) => ({
+      label: name,
+      detail: org ?? '',
+      kind: 'Shared schema',
+      to: schemaScreen({ org: org ?? '', name }),
+    })),
+    ...(isOperator && org !== undefined
+      ? [{ label: 'Shared schemas', detail: org, kind: 'Screen', to: `/${org}/-/schemas` }]
+      : []),
     ...(isOperator
       ? [
           { label: 'Organizations', kind: 'Screen', to: '/' },

@@ -1,16 +1,19 @@
 // Form for the provider, filled from a preset or from the current configuration.
 
-import { Button, Group, List, Select, Stack, Text, Textarea, TextInput } from '@mantine/core';
-import { useMutation } from '@tanstack/react-query';
+import { Anchor, Button, Group, List, Select, Stack, Text, Textarea, TextInput } from '@mantine/core';
+import { useMutation, useQuery } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
 import { ConflictDialog } from '../../access/conflict-dialog.tsx';
+import { reportQuery } from '../../access/grants-api.ts';
 import { listPlaceholders, PRESETS } from '../../access/presets.ts';
 import { fieldError, isApiError, isShownAtFields } from '../../api/api-error.ts';
 import { putProvider, readProvider, readWarnings } from '../../api/identity-provider.ts';
 import { type Json, prettyExact, stringifyExact } from '../../api/json.ts';
 import type { IdentityProvider, Versioned } from '../../api/types.ts';
 import { parseClaims } from '../../api/view-as.ts';
-import type { WorkspaceRef } from '../../api/workspace.ts';
+import { screenPath, type WorkspaceRef } from '../../api/workspace.ts';
+import { pluralize } from '../../format/amount.ts';
 import { CopyAs } from '../../shell/copy-as.tsx';
 import { ErrorAlert } from '../../shell/error-alert.tsx';
 import { announce } from '../../shell/live-region.tsx';
@@ -94,6 +97,8 @@ export function ProviderForm({ workspace, stored: newest, onSaved }: ProviderFor
     setStored(newest);
     setDraft(mergeDraft(draft, before, toDraft(newest.value)));
   }
+  const report = useQuery(reportQuery(workspace)).data;
+  const openCount = report?.entities.filter(({ access }) => access === 'open').length ?? 0;
   const placeholders = listPlaceholders(draft.issuerUrl);
   const error = theirs === undefined ? saving.error : null;
   return (
@@ -191,6 +196,19 @@ export function ProviderForm({ workspace, stored: newest, onSaved }: ProviderFor
         />
         {!isShownAtFields(error, ['issuerUrl', 'audience', 'jwksUri', 'roleClaim', 'requiredClaims']) && (
           <ErrorAlert error={error} />
+        )}
+        {openCount > 0 && (
+          <Text size="sm">
+            {pluralize(openCount, 'entity is', 'entities are')} open to every user of the provider:{' '}
+            <Anchor component={Link} to={screenPath(workspace, '/access/rules')} size="sm" underline="always">
+              row rules
+            </Anchor>{' '}
+            or{' '}
+            <Anchor component={Link} to={screenPath(workspace, '/access/grants')} size="sm" underline="always">
+              grants
+            </Anchor>{' '}
+            limit what they see.
+          </Text>
         )}
         <Group>
           <Button type="submit" loading={saving.isPending} disabled={!isDirty}>

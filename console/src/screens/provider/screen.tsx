@@ -4,10 +4,12 @@ import { Button, Group, Stack, Switch, Text } from '@mantine/core';
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { AccessLayout } from '../../access/access-layout.tsx';
+import { providerCheckQuery } from '../../api/activity.ts';
 import { isApiError } from '../../api/api-error.ts';
 import { deleteProvider, providerQuery, putProvider, readWarnings } from '../../api/identity-provider.ts';
 import type { IdentityProvider, Versioned } from '../../api/types.ts';
 import type { WorkspaceRef } from '../../api/workspace.ts';
+import { DateTime } from '../../shell/datetime.tsx';
 import { ConfirmDialog } from '../../shell/dialogs.tsx';
 import { ErrorAlert } from '../../shell/error-alert.tsx';
 import { announce } from '../../shell/live-region.tsx';
@@ -36,6 +38,7 @@ function Configuration({ workspace }: { readonly workspace: WorkspaceRef }) {
   const onSaved = (next: Versioned<IdentityProvider | undefined>, messages: readonly string[]): void => {
     queries.setQueryData(providerQuery(workspace).queryKey, next);
     setWarnings(messages);
+    void queries.invalidateQueries({ queryKey: providerCheckQuery(workspace).queryKey });
   };
   if (stored === undefined) return <ErrorAlert error={provider.error} onRetry={() => void provider.refetch()} />;
   return (
@@ -49,8 +52,24 @@ function Configuration({ workspace }: { readonly workspace: WorkspaceRef }) {
         />
       )}
       <WarningsAlert title="Stored, but:" warnings={warnings} />
+      {stored.value !== undefined && warnings.length === 0 && <LastCheck workspace={workspace} />}
       <ProviderForm workspace={workspace} stored={stored} onSaved={onSaved} />
     </Stack>
+  );
+}
+
+/** Tells when the provider was checked last, and what failed then. */
+function LastCheck({ workspace }: { readonly workspace: WorkspaceRef }) {
+  const { data } = useQuery(providerCheckQuery(workspace));
+  if (data === undefined || data === null) return null;
+  return (
+    <>
+      <Text size="xs" c="dimmed">
+        Last check: <DateTime instant={data.at} />, {data.warnings.length === 0 ? 'nothing failed' : 'with warnings'}.
+        Saving checks again.
+      </Text>
+      <WarningsAlert title="At the last check:" warnings={data.warnings} />
+    </>
   );
 }
 

@@ -5,7 +5,7 @@ import { Link, useParams } from '@tanstack/react-router';
 import { useEffect, useRef, useState } from 'react';
 import type { Rollout, RolloutWorkspace } from '../../api/types.ts';
 import { screenPath } from '../../api/workspace.ts';
-import { formatCount } from '../../format/amount.ts';
+import { formatCount, pluralize } from '../../format/amount.ts';
 import { ConflictingRecords } from '../../schema/conflicting-records.tsx';
 import { RolloutBar } from '../../shared-schemas/rollout-bar.tsx';
 import {
@@ -21,6 +21,7 @@ import { RolloutStateBadge } from '../../shared-schemas/state-badge.tsx';
 import {
   type Counts,
   listCommands,
+  OPEN_STATES,
   STATE_WORDS,
   WORKSPACE_COLORS,
   WORKSPACE_STATES,
@@ -137,7 +138,8 @@ function Body({ schema, rollout }: PartProps) {
           <Anchor component={Link} size="sm" underline="always" to={schemaScreen(schema, `/versions/${version}`)}>
             version {version}
           </Anchor>
-          , wave {wave} of {waves.length}, started <DateTime instant={createdAt} />
+          {OPEN_STATES.has(state) ? `, wave ${wave} of ${waves.length}` : `, ${pluralize(waves.length, 'wave')}`},
+          started <DateTime instant={createdAt} />
           {took === '' ? '' : `, took ${took}`}
         </Text>
       </Group>
@@ -161,7 +163,9 @@ function Paused({ rollout: { wave, waves, counts } }: Pick<PartProps, 'rollout'>
   );
 }
 
-function Waves({ rollout: { wave: current, waves } }: Pick<PartProps, 'rollout'>) {
+function Waves({ rollout: { state, wave, waves } }: Pick<PartProps, 'rollout'>) {
+  // A rollout that has ended is in no wave.
+  const current = OPEN_STATES.has(state) ? wave : undefined;
   return (
     <DataTable<Counts & { readonly wave: number }>
       label="Waves"
@@ -172,7 +176,7 @@ function Waves({ rollout: { wave: current, waves } }: Pick<PartProps, 'rollout'>
         {
           title: 'Wave',
           isRowHeader: true,
-          cell: ({ wave }) => (wave === current ? <b>{wave}, the current one</b> : wave),
+          cell: ({ wave: number }) => (number === current ? <b>{number}, the current one</b> : number),
         },
         ...WORKSPACE_STATES.map((state) => ({
           title: state,

@@ -13,6 +13,7 @@ import { ErrorAlert } from '../../shell/error-alert.tsx';
 import { Icon } from '../../shell/icon.tsx';
 import { useSearchableList } from '../../shell/pagination.tsx';
 import { useFocusWhenAdded } from '../../shell/use-focus-when-added.ts';
+import { RuleForAll } from './rule-for-all.tsx';
 
 export interface MatrixProps {
   readonly workspace: WorkspaceRef;
@@ -21,9 +22,10 @@ export interface MatrixProps {
   /** Error of the last save. */
   readonly error: unknown;
   readonly onChange: (entity: string, rules: readonly RowRule[]) => void;
+  readonly onChangeAll: (rules: RulesByEntity) => void;
 }
 
-export function Matrix({ workspace, inForce, draft, error, onChange }: MatrixProps) {
+export function Matrix({ workspace, inForce, draft, error, onChange, onChangeAll }: MatrixProps) {
   const schema = useQuery(schemaQuery(workspace));
   const limited = useQuery(limitedQuery(workspace)).data;
   const [edited, setEdited] = useState<string>();
@@ -35,6 +37,13 @@ export function Matrix({ workspace, inForce, draft, error, onChange }: MatrixPro
   if (inForce.size === 0) return <Text size="sm">There are no entities yet.</Text>;
   return (
     <Stack gap="xs">
+      {schema.data !== undefined && (
+        <RuleForAll
+          schema={schema.data}
+          getRules={(entity) => draft.get(entity) ?? inForce.get(entity) ?? []}
+          onAdd={onChangeAll}
+        />
+      )}
       {searchField}
       <ErrorAlert error={error} />
       <Table.ScrollContainer minWidth={560} type="native">

@@ -53,6 +53,9 @@ function Rules({ workspace }: { readonly workspace: WorkspaceRef }) {
         draft={draft}
         error={saving.error}
         onChange={(entity, next) => setDraft(setRules(draft, inForce, entity, next))}
+        onChangeAll={(all) =>
+          setDraft([...all].reduce((next, [entity, rules]) => setRules(next, inForce, entity, rules), draft))
+        }
       />
       {draft.size > 0 && (
         <Alert role="group" aria-label="Unsaved rules" color="accent" variant="light" p="xs">

@@ -124,7 +124,9 @@ interface SummaryProps {
 
 /** State unless it is active, identity provider with the entities that are open to its users, last migration and last change, each with a link. */
 function Summary({ workspace, report }: SummaryProps) {
-  const provider = useQuery(providerQuery(workspace));
+  // Without a provider the report has no permission, and a request for it would be answered 404.
+  const hasProvider = report?.permission != null;
+  const provider = useQuery({ ...providerQuery(workspace), enabled: hasProvider });
   const migrations = useQuery(migrationsQuery(workspace, 0, 1));
   const { data: settings } = useQuery(workspaceQuery(workspace));
   const migration = migrations.data?.migrations[0];
@@ -140,7 +142,7 @@ function Summary({ workspace, report }: SummaryProps) {
           </Anchor>
         </Text>
       )}
-      {provider.data !== undefined && (
+      {(provider.data !== undefined || (report !== undefined && !hasProvider)) && (
         <Text size="sm" c="dimmed">
           Identity provider:{' '}
           <Anchor component={Link} to={screenPath(workspace, '/access/provider')} size="sm" underline="always">
