@@ -141,10 +141,11 @@ test('a provider is refused in the words of the server, and its warnings are tol
   await until('the provider is off', async () => (await shop.admin('identity-provider')).json.data.enabled === false);
   await page.reload();
   await page.getByText(/^Last check: \d{4}-.* nothing failed/).waitFor();
-  await page.getByRole('textbox', { name: 'Issuer' }).fill('http://127.0.0.1:9');
   await enabled.click();
+  await until('the provider is on', async () => (await shop.admin('identity-provider')).json.data.enabled === true);
+  await page.getByRole('textbox', { name: 'Issuer' }).fill('http://127.0.0.1:9');
   await button(page, 'Save provider').click();
-  await page.getByText('Stored, but:').waitFor();
+  await page.getByRole('status').filter({ hasText: 'Provider saved' }).waitFor({ state: 'attached' });
   await page.reload();
   await page.getByText(/^Last check: \d{4}-.* with warnings/).waitFor();
   await page.getByText('At the last check:').waitFor();

@@ -195,6 +195,18 @@ test('the operator suspends a workspace and renames it with redirects, and an ow
   await dialog.getByRole('button', { name: 'Save' }).click();
   await page.getByRole('cell', { name: /^suspended:/ }).waitFor();
   assert.equal((await place.call('notes')).json.error.code, 'WORKSPACE_SUSPENDED');
+  await page.getByRole('button', { name: 'Change limits' }).click();
+  const limits = page.getByRole('dialog', { name: 'Limits of the workspace' });
+  await limits.getByLabel('Records').fill('many');
+  await limits.getByRole('button', { name: 'Save' }).click();
+  await until(
+    'a mistake is at its field',
+    async () => (await limits.getByLabel('Records').getAttribute('aria-invalid')) === 'true',
+  );
+  await limits.getByLabel('Records').fill('1,000');
+  await limits.getByLabel('Size').fill('2 GB');
+  await limits.getByRole('button', { name: 'Save' }).click();
+  await page.getByRole('cell', { name: '1,000 records, 2.0 GB' }).waitFor();
   await page.goto(`${server.url}/console/life`);
   await page.getByRole('row', { name: /before suspended/ }).waitFor();
   await page.goto(`${server.url}/console/life/before`);

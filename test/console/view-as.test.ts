@@ -7,6 +7,7 @@ import { consoleSkip, useConsole } from '../support/console.ts';
 import type { Issuer } from '../support/issuer.ts';
 import { prepare, useIssuer } from '../support/resources.ts';
 import { LOCAL_PROVIDER, makeUsers } from '../support/users.ts';
+import { until } from '../support/wait-until.ts';
 
 const { test, keys, shop } = useConsole(LOCAL_PROVIDER);
 const issuer: Issuer = consoleSkip === false ? useIssuer() : ({} as Issuer);
@@ -87,7 +88,8 @@ test('grid, record, relation, export and copies are those of the user, until "Le
     .first()
     .waitFor();
   await page.goto(`${origin}/console/demo/shop/data/orders/1`);
-  await page.getByRole('main').getByText('Wrap it, please').first().waitFor();
+  const note = page.getByRole('textbox', { name: 'note' });
+  await until('the record is there', async () => (await note.inputValue()) === 'Wrap it, please');
   assert.equal(await page.getByRole('button', { name: /^(Save|Delete)/ }).count(), 0);
 
   // What an address that is typed shows.

@@ -19,3 +19,14 @@ export const formatCount = (amount: number | string): string => String(amount).r
 /** Formats `1 record`, `2 records`. */
 export const pluralize = (amount: number, one: string, many = `${one}s`): string =>
   `${formatCount(amount)} ${amount === 1 ? one : many}`;
+
+const AMOUNT = /^(\d+(?:[.,]\d+)?)\s*(B|kB|MB|GB|TB)?$/i;
+
+/** Parses an amount, or one of bytes with its unit: `1000`, `1,000,000`, `500 MB`. Returns undefined if it is none. */
+export function parseAmount(text: string): number | undefined {
+  const plain = text.trim().replace(/(?<=\d),(?=\d{3}(?:\D|$))/g, '');
+  const [, amount, unit = 'B'] = AMOUNT.exec(plain) ?? [];
+  if (amount === undefined) return undefined;
+  const power = UNITS.findIndex((one) => one.toLowerCase() === unit.toLowerCase());
+  return Math.round(Number(amount.replace(',', '.')) * 1000 ** power);
+}

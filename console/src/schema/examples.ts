@@ -8,7 +8,7 @@ export interface SchemaExample {
 
 export const EXAMPLES: readonly SchemaExample[] = [
   {
-    name: 'Notes',
+    name: 'Simple',
     description: 'one entity',
     text: `# An entity is a table with an API of its own. Replace this example with yours.
 entities:

@@ -3,7 +3,7 @@ import { Menu, useMantineColorScheme } from '@mantine/core';
 import { Link, useNavigate } from '@tanstack/react-router';
 import type { ReactElement, RefObject } from 'react';
 import { queryClient } from '../api/query-client.ts';
-import { signOut } from '../api/session.ts';
+import { type getPermissions, signOut } from '../api/session.ts';
 import type { Session } from '../api/types.ts';
 import { setViewAs } from '../api/view-as.ts';
 import { OpenedMenu } from './opened-menu.tsx';
@@ -11,7 +11,7 @@ import { OpenedMenu } from './opened-menu.tsx';
 export interface AccountMenuProps {
   readonly session: Session;
   /** Permissions in the current workspace. */
-  readonly permissions: Session['permissions'];
+  readonly permissions: ReturnType<typeof getPermissions>;
   readonly target: (ref: RefObject<HTMLButtonElement | null>) => ReactElement;
 }
 

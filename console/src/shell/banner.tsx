@@ -69,7 +69,7 @@ export function Banner({
 
 interface AccountProps {
   readonly session: Session;
-  readonly permissions: Session['permissions'];
+  readonly permissions: ReturnType<typeof getPermissions>;
 }
 
 function Account({ session, permissions }: AccountProps) {

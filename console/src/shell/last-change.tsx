@@ -3,8 +3,8 @@ import { Anchor, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { lastActivityQuery } from '../api/activity.ts';
+import { describeActivity } from '../api/activity-words.ts';
 import { screenPath, type WorkspaceRef } from '../api/workspace.ts';
-import { describeActivity } from '../format/activity-words.ts';
 import { DateTime } from './datetime.tsx';
 
 /** Shows the last change in one workspace, or in all if there is none. */

@@ -3,9 +3,9 @@ import { Button, Group, JsonInput, Stack, Text, TextInput } from '@mantine/core'
 import { useState } from 'react';
 import type { Endpoint } from '../../api/endpoints.ts';
 import { parseExact, stringifyExact } from '../../api/json.ts';
-import { makeSampleRequest } from '../../api/sample-request.ts';
 import type { EntityDocument } from '../../api/schema.ts';
 import type { WorkspaceRef } from '../../api/workspace.ts';
+import { makeSampleRequest } from '../../records/sample-request.ts';
 import { RequestResult, useRun } from './request-result.tsx';
 
 export interface OperationFormProps {

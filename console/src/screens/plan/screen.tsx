@@ -139,7 +139,7 @@ interface ApplyProps {
   readonly state: DraftState;
   readonly plan: Plan;
   readonly strategy: Strategy;
-  /** Buttons beside Apply. */
+  /** Buttons next to Apply. */
   readonly children: ReactNode;
 }
 

@@ -29,7 +29,7 @@ import { trackLoading } from '../../shell/new-build.ts';
 import { ScreenFrame } from '../../shell/screen-frame.tsx';
 import { useAddress } from '../../shell/use-address.ts';
 import { RenameQuestions } from '../plan/rename-questions.tsx';
-import { EntitiesTab } from '../schema/entities-tab.tsx';
+import EntitiesTab from '../schema/entities-tab.tsx';
 
 const DocumentTab = lazy(() => trackLoading(import('../schema/document-tab.tsx')));
 
@@ -80,7 +80,7 @@ function Editor({ schema, document }: EditorProps) {
       <ErrorAlert error={mistakes.error} />
       {!state.isChanged && hasNoEntities(state.value) && (
         <div>
-          <Button variant="default" onClick={() => state.setText(printExample('Notes', state.draft.format))}>
+          <Button variant="default" onClick={() => state.setText(printExample('Simple', state.draft.format))}>
             Start from an example
           </Button>
         </div>

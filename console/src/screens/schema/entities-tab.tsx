@@ -19,7 +19,7 @@ export interface EntitiesTabProps {
   readonly onAdded: (name: string) => void;
 }
 
-export function EntitiesTab({ state, details, added, onAdded }: EntitiesTabProps) {
+export default function EntitiesTab({ state, details, added, onAdded }: EntitiesTabProps) {
   const { read, write } = useAddress();
   const { value, current } = state;
   const entities = useMemo(() => listEntities(value), [value]);

@@ -18,11 +18,11 @@ import { trackLoading } from '../../shell/new-build.ts';
 import { ScreenFrame } from '../../shell/screen-frame.tsx';
 import { useAddress, useWorkspace } from '../../shell/use-address.ts';
 import { createAdminCall, createPlanCall, parseEtag } from '../../snippets/admin.ts';
-import { EntitiesTab } from './entities-tab.tsx';
 import { FirstEntity } from './first-entity.tsx';
 
-// The diagram takes 75 kB and the editor 155: each is loaded when its tab is opened.
+// The diagram takes 75 kB, the editor 155 and the forms 25: each is loaded when its tab is opened.
 const DiagramTab = lazy(() => trackLoading(import('./diagram-tab.tsx')));
+const EntitiesTab = lazy(() => trackLoading(import('./entities-tab.tsx')));
 const DocumentTab = lazy(() => trackLoading(import('./document-tab.tsx')));
 
 const TABS = ['diagram', 'entities', 'document'] as const;

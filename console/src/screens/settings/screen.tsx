@@ -1,4 +1,4 @@
-// Settings of a workspace: name, slug, state, origins of web pages, copies, and deletion.
+// Settings of a workspace: name, slug, state, limits, origins of web pages, copies, and deletion.
 
 import { Anchor, Button, Checkbox, Group, NativeSelect, Paper, Stack, Text, Textarea, Title } from '@mantine/core';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
@@ -19,13 +19,14 @@ import { announce } from '../../shell/live-region.tsx';
 import { NameDialog } from '../../shell/name-dialog.tsx';
 import { ScreenFrame } from '../../shell/screen-frame.tsx';
 import { useWorkspace } from '../../shell/use-address.ts';
+import { formatLimits, LimitsDialog } from './limits-dialog.tsx';
 
 export function Screen() {
   const workspace = useWorkspace();
   const { data: session } = useQuery(sessionQuery);
   const client = useQueryClient();
   const navigate = useNavigate();
-  const [dialog, setDialog] = useState<'rename' | 'state' | 'origins' | 'copy' | 'delete'>();
+  const [dialog, setDialog] = useState<'rename' | 'state' | 'limits' | 'origins' | 'copy' | 'delete'>();
   const close = (): void => setDialog(undefined);
   const { data, error, refetch } = useQuery(workspaceQuery(workspace));
   return (
@@ -39,6 +40,7 @@ export function Screen() {
               ['Name', <bdi key="name">{data.name}</bdi>],
               ['Slug', data.slug],
               ['State', STATES[data.state]],
+              ['Limits', formatLimits(data.limits)],
               ['Created', <DateTime key="created" instant={data.createdAt} />],
               ['Origins of web pages', <bdi key="origins">{formatOrigins(data.corsOrigins)}</bdi>],
             ]}
@@ -50,6 +52,11 @@ export function Screen() {
             {session?.kind === 'operator' && (
               <Button variant="default" onClick={() => setDialog('state')}>
                 Change state
+              </Button>
+            )}
+            {session?.kind === 'operator' && (
+              <Button variant="default" onClick={() => setDialog('limits')}>
+                Change limits
               </Button>
             )}
             <Button variant="default" onClick={() => setDialog('origins')}>
@@ -122,6 +129,18 @@ export function Screen() {
                 await request({ method: 'PUT', path: adminPath(workspace), body: { state } });
                 await client.invalidateQueries();
                 announce('State changed');
+                close();
+              }}
+            />
+          )}
+          {dialog === 'limits' && (
+            <LimitsDialog
+              before={data.limits}
+              onClose={close}
+              save={async (limits) => {
+                await request({ method: 'PUT', path: adminPath(workspace), body: { limits } });
+                await client.invalidateQueries();
+                announce('Limits changed');
                 close();
               }}
             />

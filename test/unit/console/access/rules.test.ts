@@ -6,6 +6,7 @@ import {
   findUnmatchedIds,
   hasActiveRule,
   listRuleColumns,
+  listSharedColumns,
   printRules,
   printTestCases,
   setRules,
@@ -46,6 +47,20 @@ test('rules stand on fields that claims can equal, and on ids of relations', () 
     ]),
   } as unknown as EntityDocument;
   assert.deepEqual(listRuleColumns(entity), ['customerId', 'total', 'toString', 'id']);
+});
+
+test('columns that several entities have are listed, those of the most first', () => {
+  const make = (name: string, fields: readonly string[]): EntityDocument =>
+    ({
+      name,
+      fields: new Map(fields.map((field) => [field, { name: field, type: 'integer' }])),
+      relations: new Map(),
+    }) as unknown as EntityDocument;
+  const all = [make('a', ['tenant', 'x']), make('b', ['tenant', 'owner']), make('c', ['tenant', 'owner', 'toString'])];
+  assert.deepEqual(listSharedColumns(all), [
+    { name: 'tenant', entities: ['a', 'b', 'c'] },
+    { name: 'owner', entities: ['b', 'c'] },
+  ]);
 });
 
 const seen = (...ids: readonly number[]): VisibleRecords => ({

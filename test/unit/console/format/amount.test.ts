@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { formatBytes, formatCount, pluralize } from '../../../../console/src/format/amount.ts';
+import { formatBytes, formatCount, parseAmount, pluralize } from '../../../../console/src/format/amount.ts';
 
 test('bytes have a unit and two or three digits', () => {
   const cases: [number, string][] = [
@@ -22,4 +22,18 @@ test('thousands are told apart by commas, and one is one', () => {
   assert.equal(formatCount(999), '999');
   assert.equal(pluralize(1, 'record'), '1 record');
   assert.equal(pluralize(1200, 'entity', 'entities'), '1,200 entities');
+});
+
+test('amounts are parsed with commas and units, and other text is none', () => {
+  const cases: [string, number | undefined][] = [
+    ['1000', 1000],
+    ['1,000,000', 1_000_000],
+    ['500 MB', 500_000_000],
+    ['1.5gb', 1_500_000_000],
+    ['2 TB', 2e12],
+    ['many', undefined],
+    ['-1', undefined],
+    ['3 apples', undefined],
+  ];
+  for (const [text, amount] of cases) assert.equal(parseAmount(text), amount, text);
 });

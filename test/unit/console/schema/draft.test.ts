@@ -38,7 +38,7 @@ test('the draft of an empty workspace is empty; an example is a choice', () => {
       const draft = createDraft(inForce, undefined, format);
       assert.equal(isUnchanged(draft), true);
       assert.equal(hasNoEntities(valueOfDraft(draft)), true);
-      const example = setText(draft, printExample('Notes', format));
+      const example = setText(draft, printExample('Simple', format));
       assert.equal(isChange(valueOfDraft(example), inForce), true);
       assert.equal(hasNoEntities(valueOfDraft(example)), false);
     }

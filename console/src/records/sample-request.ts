@@ -1,8 +1,9 @@
 // Requests of an entity as the API screen starts them: the query and the body of each operation, from the schema. Pure.
-import { listColumns, type RecordColumn } from '../records/fields.ts';
-import { makeSampleValue } from '../records/sample-value.ts';
-import { Digits, prettyExact } from './json.ts';
-import type { EntityDocument } from './schema.ts';
+
+import { Digits, prettyExact } from '../api/json.ts';
+import type { EntityDocument } from '../api/schema.ts';
+import { listColumns, type RecordColumn } from './fields.ts';
+import { makeSampleValue } from './sample-value.ts';
 
 export interface SampleRequest {
   /** Query string, without `?`. */

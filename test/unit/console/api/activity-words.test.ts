@@ -4,7 +4,7 @@ import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'node:test';
 import type { Activity } from '../../../../admin-types/admin-api.d.ts';
-import { describeActivity } from '../../../../console/src/format/activity-words.ts';
+import { describeActivity } from '../../../../console/src/api/activity-words.ts';
 
 const ROOT = join(import.meta.dirname, '../../../..');
 

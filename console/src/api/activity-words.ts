@@ -1,10 +1,11 @@
 // Entries of the activity log as sentences: `imported 2,000 customers`. Pure.
-import type { Activity } from '../api/types.ts';
-import { formatCount, pluralize } from './amount.ts';
+
+import { formatCount, pluralize } from '../format/amount.ts';
+import type { Activity } from './types.ts';
 
 type Details = Readonly<Record<string, unknown>>;
 
-/** What an action has done to its subject. A function has the sentence as a whole. */
+/** Words for what an action has done to its subject. A function has the sentence as a whole. */
 const SENTENCES: Readonly<Record<string, string | ((entry: Activity, details: Details) => string)>> = {
   'apiKeys.create': 'created the API key',
   'apiKeys.update': 'changed the API key',
@@ -19,6 +20,12 @@ const SENTENCES: Readonly<Record<string, string | ((entry: Activity, details: De
   'identityProvider.delete': 'removed the identity provider',
   'identityProvider.update': 'saved the identity provider',
   'mcp.replace': 'changed the settings for agents',
+  'members.create': 'invited',
+  'members.createInOrganization': 'invited to the organization',
+  'members.delete': 'removed the member',
+  'members.deleteFromOrganization': 'removed from the organization the member',
+  'members.update': 'changed the role of',
+  'members.updateInOrganization': 'changed the role in the organization of',
   'migrations.cancel': ({ subject }) => `cancelled migration ${subject}`,
   'oauthClients.create': 'created the OAuth client',
   'oauthClients.delete': 'deleted the OAuth client',
@@ -41,6 +48,9 @@ const SENTENCES: Readonly<Record<string, string | ((entry: Activity, details: De
   'sharedSchemas.publish': 'published a version of the shared schema',
   'signingKeys.rotate': (_, { revoke }) =>
     revoke === true ? 'replaced and revoked the signing keys' : 'rotated the signing keys',
+  'views.create': 'saved the view',
+  'views.delete': 'deleted the view',
+  'views.update': 'changed the view',
   'webhooks.create': 'created the webhook',
   'webhooks.delete': 'deleted the webhook',
   'webhooks.disable': 'disabled the webhook',
@@ -75,6 +85,7 @@ export const ACTION_CHOICES: readonly { readonly value: string; readonly label: 
   { value: 'rowRules', label: 'Row rules' },
   { value: 'grants', label: 'Grants' },
   { value: 'settings', label: 'Settings' },
+  { value: 'members', label: 'Members' },
   { value: 'webhooks', label: 'Webhooks' },
   { value: 'migrations', label: 'Migrations' },
   { value: 'workspaces', label: 'Workspace' },
