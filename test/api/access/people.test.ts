@@ -13,6 +13,7 @@ import {
 } from '../../support/people-provider.ts';
 import { prepare, use } from '../../support/resources.ts';
 import { ADMIN_KEY, type Answer, type Call, startTestServer } from '../../support/server.ts';
+import { until } from '../../support/wait-until.ts';
 
 const PUBLIC = 'https://data.example.com';
 const provider = use(
@@ -223,6 +224,33 @@ test('activity and history name the person', async () => {
   assert.deepEqual({ kind, name, subject, via }, { kind: 'person', name: 'Hal', subject: 'hal', via: 'console' });
   const [session] = (await call('/admin/v1/sessions')).json.data;
   assert.deepEqual([session.person, session.key], [{ name: 'Hal', email: 'hal@example.com' }, null]);
+});
+
+test('a job of a person goes on with the rights of the person, and ends with the membership', async () => {
+  const lines = Array.from({ length: 10_100 }, () => '{"text":"many"}').join('\n');
+  const headers = { 'Content-Type': 'application/x-ndjson' };
+  const imported = await shop.call('notes/_import', { method: 'POST', body: lines, headers });
+  assert.equal(imported.status, 200, imported.text);
+  const id = await invite(SHOP, { email: 'joe@example.com', role: 'editor' });
+  const { call } = await comeAs(verified('joe', 'Joe'));
+  const run = async (set: object, whileItWaits: () => Promise<unknown> = async () => undefined) => {
+    const body = { filter: { field: 'text', op: 'ne', value: 'one' }, set, max: 20_000 };
+    const started = await call('/v1/acme/shop/notes/_update', { method: 'POST', body });
+    assert.equal(started.status, 202, started.text);
+    await whileItWaits();
+    const job = async () => (await shop.call(`_jobs/${started.json.data.id}`)).json.data;
+    await until('the job ends', async () => (await job()).state !== 'running');
+    return job();
+  };
+  assert.equal((await run({ text: 'by joe' })).state, 'succeeded');
+  // A job that is never due makes the next one wait.
+  await server.database.query(`insert into wda.write_job (workspace_id, entity, operation, owner, matched, due_at)
+    select id, 0, 'update', 'parked', 0, 'infinity' from wda.workspace where slug = 'shop'`);
+  const ended = await run({ text: 'too late' }, async () => {
+    assert.equal((await admin('DELETE', `${SHOP}/members/${id}`)).status, 204);
+    await server.database.query("delete from wda.write_job where owner = 'parked'");
+  });
+  assert.deepEqual([ended.state, ended.error?.reason], ['failed', 'INVALID_CREDENTIAL']);
 });
 
 test('strangers, and mail addresses that are not verified, get a page that says whom to ask, and no session', async () => {
