@@ -125,7 +125,7 @@ test('an id of six digits is shown whole, and stays in sight with its cells', as
 });
 
 /** Waits until what opens has its colours. */
-const STILL = 'Promise.all(document.getAnimations().map(({ finished }) => finished))';
+const STILL = 'Promise.allSettled(document.getAnimations().map(({ finished }) => finished))';
 
 test('every character edits the cell, and shortcuts take Ctrl or Shift, as their dialog says', async ({ open }) => {
   const page = await open({ key: keys.owner, path: '/demo/shop/data/orders' });

@@ -30,12 +30,21 @@ export interface GridMenuProps extends OpenMenu {
 export function GridMenu(props: GridMenuProps) {
   const { spot, place, state, onClose } = props;
   const name = state.columns[spot.column]?.name ?? '';
+  // Names the menu as well, which refers to it.
+  const title = spot.row < 0 ? `Column ${name}` : `Cell ${name}`;
   return (
-    <Menu opened onChange={(isOpen) => isOpen || onClose()} position="bottom-start" offset={0} withinPortal>
+    <Menu
+      opened
+      onChange={(isOpen) => isOpen || onClose()}
+      position="bottom-start"
+      offset={0}
+      withinPortal
+      withInitialFocusPlaceholder={false}
+    >
       <Menu.Target>
-        <span style={{ position: 'fixed', left: place.left, top: place.top }} />
+        <button type="button" tabIndex={-1} aria-label={title} className="menu-place" style={place} />
       </Menu.Target>
-      <Menu.Dropdown aria-label={spot.row < 0 ? `Column ${name}` : `Cell ${name}`}>
+      <Menu.Dropdown aria-label={title}>
         {spot.row >= 0 && <CellItems {...props} name={name} />}
         {spot.row >= 0 && <Menu.Divider />}
         <ColumnItems {...props} name={name} />
@@ -56,7 +65,7 @@ const Item = ({ icon, keys, isDestructive = false, onClick, children }: ItemProp
   <Menu.Item
     leftSection={icon === undefined ? <span className="menu-blank" /> : <Icon name={icon} size={14} />}
     {...(keys === undefined ? {} : { rightSection: <kbd className="menu-keys">{keys}</kbd> })}
-    {...(isDestructive ? { color: 'red' } : {})}
+    {...(isDestructive ? { className: 'menu-danger' } : {})}
     onClick={onClick}
   >
     {children}
