@@ -138,7 +138,9 @@ test('every character edits the cell, and shortcuts take Ctrl or Shift, as their
   for (const key of ['x', 'n', '/', '?']) {
     await note.click();
     await page.keyboard.press(key);
-    assert.equal(await page.evaluate('document.activeElement.value'), key);
+    await until(`${key} is in the editor`, () =>
+      page.evaluate(`document.activeElement.value === ${JSON.stringify(key)}`),
+    );
     await page.keyboard.press('Escape');
     assert.equal(await note.innerText(), before);
   }
