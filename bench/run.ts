@@ -6,8 +6,10 @@ import { compareBusy, compareServers, type RunOptions, type Stage } from './comp
 import { dataSetOf, stopAutovacuum } from './dataset.ts';
 import { findLoadGenerator } from './load.ts';
 import type { Report } from './measure.ts';
+import { comparePeers, PEERS, type Peer } from './peers.ts';
 import { writeResults } from './results.ts';
 import {
+  CACHE,
   choose,
   createApiKey,
   databaseOption,
@@ -36,13 +38,14 @@ type Options = RunOptions & {
   readonly keep?: true;
   readonly fresh?: true;
   readonly busy?: true;
+  readonly peers?: true | string;
   readonly soak?: true | number;
   readonly stall?: true;
   readonly workspaces?: number;
   readonly writes?: true;
 };
 
-const MODES = ['busy', 'soak', 'stall', 'workspaces', 'writes'] as const;
+const MODES = ['busy', 'peers', 'soak', 'stall', 'workspaces', 'writes'] as const;
 
 /** An option of a mode, which excludes the other modes. */
 const mode = (name: (typeof MODES)[number], value: string, description: string): Option =>
@@ -63,6 +66,7 @@ const command = new Command('npm run bench --')
   .option('--keep', 'keep the database that the run has worked on')
   .option('--fresh', 'make the data anew')
   .addOption(mode('busy', '', 'the workloads once more while two other processes use the processors'))
+  .addOption(mode('peers', ' [names]', 'other servers of the field, such as postgraphile,directus, on the same tables'))
   .addOption(mode('stall', '', 'how long the throughput takes to come back after stalls of the database'))
   .addOption(
     mode('workspaces', ' <n>', 'requests spread over so many workspaces against requests to ten').argParser(
@@ -89,6 +93,11 @@ await runBench<Options>(command, async (options) => {
   if (json !== undefined) writeResults(json, report);
 });
 
+function choosePeers({ peers }: Options): readonly Peer[] {
+  const isMeant = (name: string, wanted: string) => name.toLowerCase().startsWith(wanted.toLowerCase());
+  return choose(command, PEERS, peers === true ? undefined : peers, isMeant);
+}
+
 /** Measures on a copy of the data set. */
 async function measureOnGolden(options: Options, generator: Stage['generator']): Promise<Report> {
   const data = dataSetOf(options.scale);
@@ -97,6 +106,8 @@ async function measureOnGolden(options: Options, generator: Stage['generator']):
     withGolden(postgres, data, options, async (place) => {
       const stage = { ...place, data, generator, options };
       if (options.soak !== undefined) return soak(stage, options.soak);
+      if (options.peers !== undefined)
+        return comparePeers(stage, workloads, choosePeers(options), options.cache ?? CACHE);
       if (options.writes) return measureMany(stage);
       return options.busy ? compareBusy(stage, workloads) : compareServers(stage, workloads);
     }),

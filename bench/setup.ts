@@ -82,8 +82,10 @@ export type Place = { readonly url: string; readonly adminKey: string; readonly 
 
 export type PlaceOptions = { readonly databaseUrl?: string; readonly keep?: true; readonly cache?: string };
 
+export const CACHE = join(root, 'node_modules', '.cache', 'wda-bench');
+
 export async function withPostgres<T>(
-  { databaseUrl, cache = join(root, 'node_modules', '.cache', 'wda-bench') }: PlaceOptions,
+  { databaseUrl, cache = CACHE }: PlaceOptions,
   work: (postgres: Postgres) => Promise<T>,
 ): Promise<T> {
   await mkdir(cache, { recursive: true });
@@ -313,6 +315,15 @@ export async function startLimit(
   return start(args, '/orders/1', { DATABASE_URL: databaseUrl, DATA_SCHEMA: schema });
 }
 
+/** Starts another server of the field by its script, whose folder has its packages. */
+export function startPeer(
+  script: string,
+  environment: Readonly<Record<string, string>>,
+  timeoutSeconds: number,
+): Promise<RunningServer> {
+  return start([script], '/', environment, timeoutSeconds);
+}
+
 function profiling(directory: string | undefined, name: string): readonly string[] {
   if (directory === undefined) return [];
   const file = ['--cpu-prof-dir', directory, '--cpu-prof-name', `${name}.cpuprofile`];
@@ -322,7 +333,8 @@ function profiling(directory: string | undefined, name: string): readonly string
 async function start(
   args: readonly string[],
   readyPath: string,
-  environment: Record<string, string>,
+  environment: Readonly<Record<string, string>>,
+  timeoutSeconds = START_TIMEOUT_SECONDS,
 ): Promise<RunningServer> {
   const port = await freePort();
   const child = spawn(process.execPath, args, {
@@ -345,13 +357,13 @@ async function start(
   });
   ended.catch(() => {});
   const ready = (async () => {
-    for (const limit = performance.now() + START_TIMEOUT_SECONDS * 1000; performance.now() < limit; await sleep(50)) {
+    for (const limit = performance.now() + timeoutSeconds * 1000; performance.now() < limit; await sleep(50)) {
       const response = await fetch(`http://127.0.0.1:${port}${readyPath}`).catch(() => undefined);
       await response?.arrayBuffer();
-      if (response?.ok) return;
+      if (response !== undefined && response.status < 500) return;
     }
     child.kill('SIGKILL');
-    throw new Error(`${args.join(' ')} was not ready within ${START_TIMEOUT_SECONDS} s:\n${output}`);
+    throw new Error(`${args.join(' ')} was not ready within ${timeoutSeconds} s:\n${output}`);
   })();
   await Promise.race([ready, ended]);
   if (child.pid === undefined) throw new Error(`${args.join(' ')} has no process id`);

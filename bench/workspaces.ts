@@ -79,7 +79,9 @@ async function makeMissing(server: RunningServer, client: pg.Client, key: string
       // The last ones of a run that was broken off may have no records yet.
       if (there.has(`w${index + LAST_ONES}`)) continue;
       if (!there.has(`w${index}`)) await makeWorkspace(server, key, `w${index}`);
-      await call(server, key, 'POST', `/api/v1/many/w${index}/entity0/_import`, csv, 'text/csv');
+      const fill = () => call(server, key, 'POST', `/api/v1/many/w${index}/entity0/_import`, csv, 'text/csv');
+      // On a machine with other work one of thousands may run out of time.
+      await fill().catch(fill);
       if (index % 500 === 499) {
         progress(`${index + 1} workspaces after ${((performance.now() - began) / 1000).toFixed(0)} s`);
       }
