@@ -50,8 +50,8 @@ function build(target: Target, tags: readonly string[]): void {
       env: environment(target),
       stdio: ['ignore', 'ignore', 'inherit'],
     });
-    finishSite(next, base);
     for (const tag of tags) buildTag(tag, join(next, tag));
+    finishSite(next, base);
     if (existsSync(out)) renameSync(out, previous);
     renameSync(next, out);
   } finally {

@@ -37,7 +37,8 @@ export function findDeadLinks(pages: readonly Page[], files: ReadonlySet<string>
   return pages.flatMap((page) =>
     page.links
       .filter((link) => {
-        if (/^(?:[a-z]+:|\/\/)/.test(link)) return false;
+        // The site of a tag is in a folder of the newest, and links to that.
+        if (/^(?:[a-z]+:|\/\/)/.test(link) || link === `${base}../`) return false;
         const [path = '', anchor = ''] = link.split('#');
         const absolute =
           path === '' ? `${base}${page.name}` : posix.resolve(`${base}${posix.dirname(page.name)}`, path);

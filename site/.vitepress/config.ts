@@ -4,10 +4,10 @@ import { toAnchor } from '../links.ts';
 import { buildSidebar } from '../pages.ts';
 
 const { DOCS_BASE: base = '/docs/', DOCS_VERSION: version = 'dev', DOCS_VERSIONS: versions = '[]' } = process.env;
-/** Sites of other versions, which are built in folders of this one. */
+/** Sites of other versions: folders of the newest site, which is their parent. VitePress puts the base before a link. */
 const otherVersions = (JSON.parse(versions) as string[]).map((name) => ({
   text: name,
-  link: `/docs/${name === 'newest' ? '' : `${name}/`}`,
+  link: name === 'newest' ? '/../' : `/${name}/`,
   target: '_self',
 }));
 const API_PAGES = [
