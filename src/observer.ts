@@ -6,6 +6,7 @@ import pretty from 'pino-pretty';
 import { AggregatorRegistry, Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import type { Config } from './config.ts';
 import type { HistogramMetric, Metric } from './metric.ts';
+import { makeRequestMetrics } from './request-metrics.ts';
 import { isWorker, requestPrimary, respondToWorkers } from './workers/primary.ts';
 
 export interface Log {
@@ -64,21 +65,9 @@ export function makeObserver(config: Pick<Config, 'logLevel'>, isTerminal: boole
     AggregatorRegistry.setRegistries(registry);
   }
   collectDefaultMetrics({ register: registry });
-  const requests = new Counter({
-    name: 'wda_requests_total',
-    help: 'Answered requests',
-    labelNames: ['operation', 'status'] as const,
-    registers: [registry],
-  });
-  const duration = new Histogram({
-    name: 'wda_request_duration_seconds',
-    help: 'Time from the head of a request to its response',
-    labelNames: ['operation'] as const,
-    buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
-    registers: [registry],
-  });
-  // The library hashes the labels on every look-up, so the few children (operations x statuses) are cached.
-  const childrenByKey = new Map<string, { counter: Counter.Internal; timer: Histogram.Internal<'operation'> }>();
+  const requests = makeRequestMetrics();
+  // The library's types know only its own classes, and its registry only `get` of them.
+  for (const metric of requests.metrics) registry.registerMetric(metric as unknown as Counter);
 
   return {
     log: {
@@ -89,17 +78,7 @@ export function makeObserver(config: Pick<Config, 'logLevel'>, isTerminal: boole
     },
     request(observation) {
       const { operation, status, milliseconds, error } = observation;
-      const key = `${operation} ${status}`;
-      let children = childrenByKey.get(key);
-      if (children === undefined) {
-        children = {
-          counter: requests.labels({ operation, status: String(status) }),
-          timer: duration.labels({ operation }),
-        };
-        childrenByKey.set(key, children);
-      }
-      children.counter.inc();
-      children.timer.observe(milliseconds / 1000);
+      requests.count(operation, status, milliseconds / 1000);
       if (status >= 500 && error !== undefined && status !== 503) {
         logger.error({ ...toLogFields(observation), err: getRootCause(error) }, 'request failed');
       } else if (logger.isLevelEnabled('info')) logger.info(toLogFields(observation), 'request');

@@ -417,6 +417,7 @@ export const FILES: Readonly<Record<string, readonly string[]>> = {
   'metric.ts': [],
   'otel.ts': ['type tracing.ts'],
   'readiness.ts': [],
+  'request-metrics.ts': [],
   'tracing.ts': [],
   'credential-services.ts': [
     'auth',
@@ -487,7 +488,7 @@ export const FILES: Readonly<Record<string, readonly string[]>> = {
   'setting-list.ts': [],
   'setting-values.ts': ['database/connection-url.ts', 'model/origin.ts'],
   'settings.ts': ['type config.ts'],
-  'observer.ts': ['type config.ts', 'type metric.ts', 'workers'],
+  'observer.ts': ['type config.ts', 'type metric.ts', 'request-metrics.ts', 'workers'],
 };
 
 /** The table of docs/architecture.md. */
