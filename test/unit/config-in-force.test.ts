@@ -21,13 +21,15 @@ test('no secret appears, only that it is set', () => {
     WDA_POOLER: 'transaction',
     DATABASE_DIRECT_URL: 'postgres://marker-user:marker-password@direct.example.com/marker-name',
     WDA_ADMIN_KEY: 'marker-key-0123456789012345678901234567',
+    ...PEOPLE,
+    WDA_CONSOLE_OIDC_CLIENT_SECRET: 'marker-secret',
   };
   const text = JSON.stringify(shown(env));
   assert.doesNotMatch(text, /marker/);
-  const { DATABASE_URL, WDA_POOLER, DATABASE_DIRECT_URL, WDA_ADMIN_KEY } = shown(env);
+  const { DATABASE_URL, WDA_POOLER, DATABASE_DIRECT_URL, WDA_ADMIN_KEY, WDA_CONSOLE_OIDC_CLIENT_SECRET } = shown(env);
   assert.deepEqual(
-    [DATABASE_URL, WDA_POOLER, DATABASE_DIRECT_URL, WDA_ADMIN_KEY],
-    ['set', 'transaction', 'set', 'set'],
+    [DATABASE_URL, WDA_POOLER, DATABASE_DIRECT_URL, WDA_ADMIN_KEY, WDA_CONSOLE_OIDC_CLIENT_SECRET],
+    ['set', 'transaction', 'set', 'set', 'set'],
   );
   const without = shown({});
   assert.deepEqual([without.DATABASE_URL, without.WDA_ADMIN_KEY], ['not set', 'not set']);
@@ -44,6 +46,11 @@ const GIVEN: Readonly<Record<string, string>> = {
   WDA_CORS_ORIGINS: 'https://a.example.com, https://b.example.com',
   WDA_MCP: 'off',
   WDA_CONSOLE: 'off',
+  WDA_CONSOLE_OIDC_ISSUER: 'https://login.example.com',
+  WDA_CONSOLE_OIDC_CLIENT_ID: 'console',
+  WDA_CONSOLE_OIDC_NAME: 'Example',
+  WDA_CONSOLE_OIDC_ROLE_CLAIM: 'realm_access.roles',
+  WDA_CONSOLE_OIDC_OPERATOR_ROLE: 'operators',
   WDA_IDP_PRIVATE_NETWORK: '10.1.0.0/16, 192.168.7.4/32',
   WDA_WEBHOOKS: 'off',
   WDA_WEBHOOK_PRIVATE_NETWORK: 'allow',
@@ -53,11 +60,18 @@ const GIVEN: Readonly<Record<string, string>> = {
   WDA_BACKUP_AT: '23:30',
 };
 // Secrets, and what needs the URL of a database beside it.
-const APART = ['DATABASE_URL', 'WDA_POOLER', 'DATABASE_DIRECT_URL', 'WDA_ADMIN_KEY'];
+const APART = ['DATABASE_URL', 'WDA_POOLER', 'DATABASE_DIRECT_URL', 'WDA_ADMIN_KEY', 'WDA_CONSOLE_OIDC_CLIENT_SECRET'];
+
+const PEOPLE = { WDA_CONSOLE_OIDC_ISSUER: 'https://login.example.com', WDA_CONSOLE_OIDC_CLIENT_ID: 'console' };
 
 /** What a setting is refused without. */
 const NEEDED: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   WDA_BACKUP_AT: { WDA_BACKUP_DIR: '/var/backups/wda' },
+  WDA_CONSOLE_OIDC_ISSUER: PEOPLE,
+  WDA_CONSOLE_OIDC_CLIENT_ID: PEOPLE,
+  WDA_CONSOLE_OIDC_NAME: PEOPLE,
+  WDA_CONSOLE_OIDC_ROLE_CLAIM: PEOPLE,
+  WDA_CONSOLE_OIDC_OPERATOR_ROLE: { ...PEOPLE, WDA_CONSOLE_OIDC_ROLE_CLAIM: 'roles' },
 };
 
 for (const { name, default: standard } of SETTINGS) {
