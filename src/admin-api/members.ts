@@ -2,6 +2,7 @@
 // added by a mail address is invited: the first person who signs in with it is the member.
 import type { Static } from 'typebox';
 import { notFound } from '../errors.ts';
+import { MAX_MAIL_ADDRESS, parseMailAddress } from '../model/mail-address.ts';
 import { MEMBER_ROLES, type Operator, type Owner, type Person } from '../model/principal.ts';
 import type { Report } from '../schema/report.ts';
 import { Type } from '../schema/type.ts';
@@ -52,9 +53,9 @@ const NewMember = objectShape(
     email: Type.Optional(
       Type.String({
         minLength: 3,
-        maxLength: 254,
+        maxLength: MAX_MAIL_ADDRESS,
         description:
-          'Mail address, which the OpenID provider must have verified. Small and capital letters are the same.',
+          'Mail address, which the OpenID provider must have verified. Small and capital letters of ASCII are the same.',
         examples: ['ada@example.com'],
       }),
     ),
@@ -303,14 +304,13 @@ const ofOrganization = ({ id }: { readonly id: string }): MemberPlace => ({ orga
 
 type NewMemberInput = Pick<Member, 'email' | 'claim' | 'role'>;
 
-const ADDRESS = /^[^\s@<>"]+@[^\s@<>"]+$/;
-
 function parseNewMember({ email, claim, role }: Static<typeof NewMember>, report: Report): NewMemberInput {
   if ((email === undefined) === (claim === undefined)) {
     report([email === undefined ? 'email' : 'claim'], 'INVALID', 'name either a mail address (email) or a claim');
   }
-  if (email !== undefined && !ADDRESS.test(email)) report(['email'], 'INVALID', 'must be a mail address');
-  return { email: email?.toLowerCase() ?? null, claim: claim ?? null, role };
+  const address = email === undefined ? undefined : parseMailAddress(email);
+  if (email !== undefined && address === undefined) report(['email'], 'INVALID', 'must be a mail address');
+  return { email: address ?? null, claim: claim ?? null, role };
 }
 
 const nameMember = ({ email, claim }: Pick<Member, 'email' | 'claim'>): string => email ?? claim ?? '';

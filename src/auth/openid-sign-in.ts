@@ -7,6 +7,7 @@ import { ApiError } from '../errors.ts';
 import { type HttpClient, HttpClientError } from '../http-client/http-client.ts';
 import { type Claims, findClaim, findRoles } from '../model/claim.ts';
 import { isStorable } from '../model/exact-json.ts';
+import { parseMailAddress } from '../model/mail-address.ts';
 import type { SignedIn } from '../store/people.ts';
 import type { ExternalTokens } from './external-token.ts';
 import { fetchMetadata } from './key-set.ts';
@@ -78,7 +79,11 @@ const METADATA_MS = 10 * 60_000;
 // Time after a failure in which the provider is not asked again, however many people want to sign in.
 const RETRY_MS = 2000;
 const MAX_NAME = 200;
+// OpenID Connect Core 1.0 section 2 has this limit for `sub`.
+const MAX_SUBJECT = 255;
 const MAX_ROLES = 200;
+// Longer ones are no member's. Each request of the person reads all of them.
+const MAX_ROLE = 200;
 const SCOPE = 'openid email profile';
 
 export function makeOpenIdSignIn(options: OpenIdSignInOptions): OpenIdSignIn {
@@ -141,7 +146,10 @@ export function makeOpenIdSignIn(options: OpenIdSignInOptions): OpenIdSignIn {
       await ask(() => outbound.fetchJson(userinfo, AbortSignal.timeout(TIMEOUT_MS), undefined, headers)),
     );
     if (more.sub !== claims.sub) throw refused('its userinfo is about another person');
-    return { ...more, ...claims };
+    // Takes both from one document: `email_verified` is about the address next to it.
+    const isOwn = claims.email !== undefined && (claims.email !== more.email || claims.email_verified !== undefined);
+    const { email, email_verified } = isOwn ? claims : more;
+    return { ...more, ...claims, email, email_verified };
   }
 
   return {
@@ -253,17 +261,21 @@ function toSignedIn(claims: Claims, { issuer, roleClaim }: PeopleSettings): Sign
     return typeof value === 'string' && value.trim() !== '' && isStorable(value) ? value.trim() : undefined;
   };
   const subject = claims.sub as string;
-  if (!isStorable(subject)) throw refused('its subject cannot be stored');
-  const email = readText('email')?.toLowerCase();
+  if (!isStorable(subject) || subject.length > MAX_SUBJECT)
+    throw refused(`its subject is longer than ${MAX_SUBJECT} characters or cannot be stored`);
+  const email =
+    typeof claims.email === 'string' && isStorable(claims.email) ? parseMailAddress(claims.email) : undefined;
   const name = readText('name') ?? readText('preferred_username') ?? email ?? subject;
   return {
     issuer,
     subject,
     name: name.slice(0, MAX_NAME),
     email: claims.email_verified === true && email !== undefined ? email : null,
-    claims: findRoles(claims, roleClaim).filter(isStorable).slice(0, MAX_ROLES),
+    claims: findRoles(claims, roleClaim).filter(isRole).slice(0, MAX_ROLES),
   };
 }
+
+const isRole = (text: string): boolean => text.length <= MAX_ROLE && isStorable(text);
 
 const asObject = (value: unknown): Claims =>
   typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Claims) : {};

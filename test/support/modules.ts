@@ -33,6 +33,7 @@ export const MODULES: Readonly<Record<string, Module>> = {
       'entity.ts',
       'limits.ts',
       'long-text.ts',
+      'mail-address.ts',
       'exact-json.ts',
       'field-types.ts',
       'grant.ts',

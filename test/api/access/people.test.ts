@@ -1,6 +1,7 @@
 // People sign in to the console with an OpenID provider, and have the rights of their memberships from then on, in the admin
 // API, the data API, the activity and the history of records.
 import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
 import { test } from 'node:test';
 import { PAGE_HEADERS, signIn } from '../../support/console-client.ts';
 import { forge } from '../../support/issuer.ts';
@@ -263,6 +264,40 @@ test('strangers, and mail addresses that are not verified, get a page that says 
     assert.doesNotMatch(page.text, /<b>/);
     assert.equal((await sessionOf(browser)('/admin/v1/session')).status, 401);
   }
+});
+
+test('an address is that of an invitation only as it stands, and verified only next to its own mark', async () => {
+  for (const name of ['ken', 'kim', 'vic']) await invite(SHOP, { email: `${name}@example.com`, role: 'owner' });
+  const isRefused = async (account: PersonClaims, forging?: Parameters<typeof provider.forgeNext>[0]) => {
+    const { browser, back } = await beginAs(account);
+    provider.forgeNext(forging);
+    const { status, text } = await browser.visit(back, `${PUBLIC}/console/`);
+    assert.equal(status, 403, `${account.sub}: ${text}`);
+  };
+  await isRefused({ ...verified('kelvin', 'K'), email: '\u212Aen@example.com' });
+  await isRefused({ ...verified('space', 'K'), email: '\u00A0kim@example.com' });
+  await isRefused(verified('mixed', 'M'), (claims, key) => signAs({ ...claims, email: 'vic@example.com' }, key));
+  await isRefused({ ...verified('unverified', 'M'), email_verified: false }, (claims, key) =>
+    signAs({ ...claims, email_verified: true, name: 'M' }, key),
+  );
+  assert.equal(
+    (await comeAs({ ...verified('vic', 'Vic'), email: 'VIC@example.com' })).browser.setCookies.length > 0,
+    true,
+  );
+});
+
+test('a subject that is too long is refused, and roles that are too long are none', async () => {
+  await invite(SHOP, { claim: 'long', role: 'viewer' });
+  const { browser, back } = await beginAs({ sub: 'lee', name: 'Lee', groups: ['long'] });
+  // What cannot be made shorter by PostgreSQL.
+  const subject = randomBytes(3000).toString('base64');
+  const more = { sub: subject, name: 'Lee', email: 'lee@example.com', groups: ['long'] };
+  provider.forgeNext((claims, key) => signAs({ ...claims, ...more }, key));
+  const page = await browser.visit(back);
+  assert.equal(page.status, 400, page.text);
+  await comeAs({ sub: 'lee', name: 'Lee', groups: ['x'.repeat(10_000), 'long'] });
+  const [person] = await server.database.query("select claims from wda.person where subject = 'lee'");
+  assert.deepEqual(person?.claims, ['long']);
 });
 
 test('an answer counts once, in the browser that began, and of this provider', async () => {
