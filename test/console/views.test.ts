@@ -61,6 +61,7 @@ test('what one looks at is saved as a view, changed, shared and deleted', async 
   await dialog.getByLabel('Name').fill('Waiting');
   await page.keyboard.press('Enter');
   await current(page, 'Waiting (private)').waitFor();
+  assert.equal(await page.locator('nav[aria-label=Views] [aria-current]').count(), 1);
   assert.match(page.url(), /view=\d+.*filter=status,eq,waiting/);
 
   // Another sort is a change of the view, until it is saved or discarded.

@@ -25,6 +25,9 @@ export interface ViewsBarProps {
   readonly columnNames: readonly string[];
 }
 
+// Without it the router marks each link of the same path as current, whatever its view.
+const ACTIVE = { exact: true, includeSearch: true } as const;
+
 export function ViewsBar({ entityRef, layout, columnNames }: ViewsBarProps) {
   const { search, write } = useAddress();
   const { data } = useQuery(viewsQuery(entityRef));
@@ -38,7 +41,13 @@ export function ViewsBar({ entityRef, layout, columnNames }: ViewsBarProps) {
     <>
       <div className="records-line">
         <nav aria-label="Views" className="views">
-          <Anchor component={Link} to={path} size="sm" aria-current={id === undefined ? 'page' : undefined}>
+          <Anchor
+            component={Link}
+            to={path}
+            size="sm"
+            activeOptions={ACTIVE}
+            aria-current={id === undefined ? 'page' : undefined}
+          >
             All records
           </Anchor>
           {views.map((view) => (
@@ -48,6 +57,7 @@ export function ViewsBar({ entityRef, layout, columnNames }: ViewsBarProps) {
               to={path}
               search={toViewSearch(view.id, view) as never}
               size="sm"
+              activeOptions={ACTIVE}
               aria-current={view.id === id ? 'page' : undefined}
               title={view.shared ? 'Shared' : 'Private'}
             >
