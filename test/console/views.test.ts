@@ -135,7 +135,121 @@ test('a view whose fields are gone marks them, and the rest applies', async ({ o
   assert.deepEqual(json.data.columns, ['id', 'subject', 'ended']);
 });
 
-const LAYOUTS: readonly object[] = [{ name: 'Looks: grid', filter: ['status,eq,waiting'], columns: ['id', 'gone'] }];
+test('the line below the records has sums of all that match, and follows edits', async ({ open }) => {
+  const page = await open({ key: desk.key, path: `${TICKETS}?filter=status,eq,waiting` });
+  await button(page, 'Add summary').click();
+  const form = page.getByRole('dialog', { name: 'Add summary' });
+  await form.getByLabel('Column').selectOption('hours');
+  await form.getByRole('button', { name: 'Add', exact: true }).click();
+  const line = page.getByRole('region', { name: 'Summary' });
+  await line.getByText('sum of hours: 7.50').waitFor();
+  assert.match(page.url(), /summary=sum%3Ahours/);
+  await page.locator('[data-spot="0:6"]').dblclick();
+  await page.keyboard.press('Control+a');
+  await page.keyboard.type('2.25');
+  await page.keyboard.press('Enter');
+  await line.getByText('sum of hours: 8.25').waitFor();
+  await page.keyboard.press('Control+z');
+  await line.getByText('sum of hours: 7.50').waitFor();
+  await button(page, 'Remove sum of hours').click();
+  await line.getByText('sum of hours').waitFor({ state: 'detached' });
+});
+
+/** Reads a field of a ticket by its subject. */
+const readTicket = async (subject: string): Promise<Record<string, unknown>> =>
+  (await desk.call(`tickets?filter=subject,eq,${encodeURIComponent(subject)}`)).json.data[0];
+
+test('cards of a board are moved by mouse, menu and keys, each back by its undo', async ({ open }) => {
+  const page = await open({ key: desk.key, path: `${TICKETS}?layout=board&sort=id&summary=sum:hours` });
+  const lane = (name: RegExp) => page.getByRole('region', { name });
+  await lane(/^open, 40 records/).waitFor();
+  await lane(/^No value, 2 records/).waitFor();
+  await lane(/^done, 13 records/)
+    .getByText('sum of hours: 19.50')
+    .waitFor();
+  // A column has its own pages.
+  const cards = lane(/^open/).getByRole('listitem');
+  await cards.nth(24).waitFor();
+  assert.equal(await cards.count(), 25);
+  await lane(/^open/).getByRole('button', { name: 'Show more' }).click();
+  await cards.nth(39).waitFor();
+
+  await page.getByRole('link', { name: 'ticket 1', exact: true }).dragTo(lane(/^done/));
+  await page.getByText('ticket 1 is moved to done.').waitFor();
+  await lane(/^done, 14 records/).waitFor();
+  assert.equal((await readTicket('ticket 1')).status, 'done');
+  await button(page, 'Undo the move').click();
+  await lane(/^open, 40 records/).waitFor();
+  assert.equal((await readTicket('ticket 1')).status, 'open');
+
+  await button(page, 'Move ticket 2').click();
+  await page.getByRole('menuitem', { name: 'Move to No value' }).click();
+  await lane(/^No value, 3 records/).waitFor();
+  assert.equal((await readTicket('ticket 2')).status, null);
+
+  await lane(/^No value/)
+    .getByRole('link', { name: 'ticket 2', exact: true })
+    .focus();
+  await page.keyboard.press('Shift+ArrowLeft');
+  await lane(/^done, 14 records/)
+    .getByRole('link', { name: 'ticket 2', exact: true })
+    .waitFor();
+  await page.locator('a:focus').filter({ hasText: 'ticket 2' }).waitFor();
+});
+
+test('a card that another has changed meanwhile is not overwritten', async ({ open }) => {
+  const page = await open({ key: desk.key, path: `${TICKETS}?layout=board&filter=subject,eq,ticket 3` });
+  await page.getByRole('link', { name: 'ticket 3', exact: true }).waitFor();
+  const { id } = await readTicket('ticket 3');
+  await desk.call(`tickets/${id}`, { method: 'PATCH', body: { hours: '9.00' } });
+  await button(page, 'Move ticket 3').click();
+  await page.getByRole('menuitem', { name: 'Move to waiting' }).click();
+  await page.getByRole('alert').filter({ hasText: 'ticket 3 was changed meanwhile' }).waitFor();
+  assert.equal((await readTicket('ticket 3')).status, 'open');
+});
+
+test('a chart shows an aggregate by month and as a table, and is pinned to the overview', async ({ open }) => {
+  const page = await open({ key: desk.key, path: `${TICKETS}?filter=status,eq,waiting` });
+  await page.getByLabel('Layout').selectOption('chart');
+  await page.locator('.chart-number').filter({ hasText: '5' }).waitFor();
+  await page.getByLabel('By', { exact: true }).selectOption('opened:month');
+  const image = page.getByRole('img', { name: /number of records by opened by month/ });
+  await image.waitFor();
+  assert.match((await image.getAttribute('aria-label')) ?? '', /2026-01-01: 1; 2026-02-01: 2; 2026-03-01: 2$/);
+  await page.getByLabel('Value', { exact: true }).selectOption('sum:hours');
+  await page.getByRole('img', { name: /2026-01-01: 1.50/ }).waitFor();
+  await page.getByLabel('And by').selectOption('company.name');
+  await page.getByRole('img', { name: /2026-01-01, Acme: / }).waitFor();
+  await page.getByLabel('Form').selectOption('table');
+  const table = page.getByRole('table', { name: /sum of hours by opened by month and company.name/ });
+  await table.getByRole('row', { name: /^2026-02-01/ }).waitFor();
+  await page.getByLabel('Form').selectOption('line');
+
+  await choose(page, 'Save as a new view');
+  const dialog = page.getByRole('dialog', { name: 'Save as a new view' });
+  await dialog.getByLabel('Name').fill('Hours by month');
+  await dialog.getByLabel('Shared with all').check();
+  await dialog.getByRole('button', { name: 'Save' }).click();
+  await current(page, 'Hours by month').waitFor();
+  await choose(page, 'Pin to the overview');
+  const other = await open({ key: desk.readOnlyKey, path: '/v/desk' });
+  const charts = other.getByRole('region', { name: 'Charts' });
+  await charts.getByRole('img', { name: /^Hours by month: sum of hours/ }).waitFor();
+  assert.deepEqual(await violationsOf(other), []);
+  await charts.getByRole('link', { name: 'Hours by month' }).click();
+  await current(other, 'Hours by month').waitFor();
+  await other.getByText('Unsaved changes').waitFor({ state: 'detached' });
+  await choose(page, 'Remove from the overview');
+});
+
+const LAYOUTS: readonly object[] = [
+  { name: 'Looks: grid', filter: ['status,eq,waiting'], columns: ['id', 'gone'], summary: ['sum:hours', 'max:gone'] },
+  { name: 'Looks: board', layout: 'board', group: ['status'], summary: ['sum:hours'] },
+  { name: 'Looks: number', layout: 'chart', chart: 'number', summary: ['count', 'sum:hours', 'sum:gone'] },
+  { name: 'Looks: bars', layout: 'chart', group: ['status', 'company.name'] },
+  { name: 'Looks: line', layout: 'chart', chart: 'line', group: ['due:week'], summary: ['sum:hours', 'avg:hours'] },
+  { name: 'Looks: table', layout: 'chart', chart: 'table', group: ['opened:month'] },
+];
 prepare(async () => {
   for (const members of LAYOUTS) await saveView(members, 'tickets');
 });
@@ -147,6 +261,8 @@ for (const colorScheme of ['light', 'dark'] as const)
       await page.setViewportSize({ width: 1280, height: 800 });
       await tab(page, name).click();
       await current(page, name).waitFor();
+      if (name !== 'Looks: grid')
+        await page.locator('.card, .chart svg, .chart-number, .chart-area table').first().waitFor();
       assert.deepEqual(await violationsOf(page), [], name);
       await page.setViewportSize({ width: 390, height: 800 });
       assert.equal(await page.evaluate('document.documentElement.scrollWidth'), 390, name);

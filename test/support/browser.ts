@@ -54,6 +54,8 @@ interface Locator extends Finder {
   waitFor(options?: Timeout & { readonly state?: 'attached' | 'detached' | 'visible' | 'hidden' }): Promise<void>;
   count(): Promise<number>;
   first(): Locator;
+  nth(index: number): Locator;
+  dragTo(target: Locator): Promise<void>;
   filter(options: { readonly hasText?: Text; readonly has?: Locator; readonly hasNotText?: Text }): Locator;
   textContent(options?: Timeout): Promise<string | null>;
   innerText(options?: Timeout): Promise<string>;

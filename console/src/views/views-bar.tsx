@@ -1,6 +1,6 @@
 // Saved views above the records: a tab for each, and a menu that saves, renames, shares and deletes the one of the address.
 import './views.css';
-import { ActionIcon, Anchor, Button, Checkbox, Menu, Text, TextInput } from '@mantine/core';
+import { ActionIcon, Anchor, Button, Checkbox, Menu, NativeSelect, Text, TextInput } from '@mantine/core';
 import { useMutation, useQuery } from '@tanstack/react-query';
 import { Link, useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
@@ -15,7 +15,15 @@ import { Icon } from '../shell/icon.tsx';
 import { announce } from '../shell/live-region.tsx';
 import { useIsOwner, useMayWrite } from '../shell/permissions.ts';
 import { useAddress } from '../shell/use-address.ts';
-import { getViewId, listChanges, parseViewState, toViewSearch, type ViewState } from './view-state.ts';
+import {
+  getViewId,
+  type Layout,
+  listChanges,
+  parsePresentation,
+  parseViewState,
+  toViewSearch,
+  type ViewState,
+} from './view-state.ts';
 import { useViewWrites, viewsQuery } from './views-api.ts';
 
 export interface ViewsBarProps {
@@ -67,6 +75,7 @@ export function ViewsBar({ entityRef, layout, columnNames }: ViewsBarProps) {
             </Anchor>
           ))}
         </nav>
+        <LayoutPicker />
         <ViewActions entityRef={entityRef} state={state} current={current} />
       </div>
       {data !== undefined && id !== undefined && current === undefined && (
@@ -97,6 +106,32 @@ export function ViewsBar({ entityRef, layout, columnNames }: ViewsBarProps) {
         </ul>
       )}
     </>
+  );
+}
+
+const LAYOUT_WORDS: Readonly<Partial<Record<Layout, string>>> = {
+  grid: 'Grid',
+  board: 'Board',
+  chart: 'Chart',
+};
+
+/** Choice of the layout; another one begins with fields of its own. */
+function LayoutPicker() {
+  const { search, write } = useAddress();
+  const { layout } = parsePresentation(search);
+  return (
+    <NativeSelect
+      aria-label="Layout"
+      size="xs"
+      value={layout}
+      data={Object.entries(LAYOUT_WORDS).map(([value, label]) => ({ value, label }))}
+      onChange={(event) =>
+        write(
+          { layout: event.currentTarget.value === 'grid' ? undefined : event.currentTarget.value, group: undefined },
+          false,
+        )
+      }
+    />
   );
 }
 
@@ -152,6 +187,11 @@ function ViewActions({ entityRef, state, current }: ViewActionsProps) {
               <Menu.Item onClick={() => update.mutate({ view: current, change: { shared: !current.shared } })}>
                 {current.shared ? 'Stop sharing' : 'Share with the workspace'}
               </Menu.Item>
+              {current.layout === 'chart' && (
+                <Menu.Item onClick={() => update.mutate({ view: current, change: { overview: !current.overview } })}>
+                  {current.overview ? 'Remove from the overview' : 'Pin to the overview'}
+                </Menu.Item>
+              )}
               <Menu.Item color="red" onClick={() => setDialog('delete')}>
                 Delete view
               </Menu.Item>

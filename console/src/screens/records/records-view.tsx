@@ -20,6 +20,8 @@ import { ScreenFrame } from '../../shell/screen-frame.tsx';
 import { useScreenShortcuts } from '../../shell/shortcuts.ts';
 import { useTimeZone } from '../../shell/time-zone.tsx';
 import { UnsavedChangesGuard } from '../../shell/unsaved-changes.tsx';
+import { hasLayoutView, LayoutView } from '../../views/layout-view.tsx';
+import { SummaryLine } from '../../views/summary-line.tsx';
 import { ViewsBar } from '../../views/views-bar.tsx';
 import { useCells } from './cells.tsx';
 import { Conflicts } from './conflicts.tsx';
@@ -46,6 +48,8 @@ export function RecordsView(props: RecordsViewProps) {
   const navigate = useNavigate();
   const state = useRecords(props);
   const { entityRef, query, setQuery, plan, columns, list, rows, count, control, mayWrite } = state;
+  const { presentation, setPresentation, names } = state;
+  const isLayout = hasLayoutView(presentation.layout);
   const [selected, setSelected] = useState<ReadonlySet<string>>(new Set());
   const [filter, setFilter] = useState<{ readonly chip: number | undefined } | undefined>();
   const [question, setQuestion] = useState<Question>();
@@ -172,7 +176,22 @@ export function RecordsView(props: RecordsViewProps) {
             control.focusGrid();
           }}
         />
-        {isEmpty ? (
+        {isLayout ? (
+          rows !== undefined && (
+            <LayoutView
+              entityRef={entityRef}
+              schema={schema}
+              entity={entity}
+              query={list.applied}
+              zone={zone}
+              columns={names.flatMap((name) => plan.column(name) ?? [])}
+              presentation={presentation}
+              onPresentation={setPresentation}
+              mayWrite={mayWrite}
+              revision={list.revision}
+            />
+          )
+        ) : isEmpty ? (
           <EmptyList
             isFiltered={isFiltered(query)}
             mayWrite={mayWrite}
@@ -213,19 +232,31 @@ export function RecordsView(props: RecordsViewProps) {
             startRow={list.startRow}
           />
         )}
-        <Footer
-          state={state}
+        <SummaryLine
+          entityRef={entityRef}
+          schema={schema}
+          entity={entity}
+          query={list.applied}
           zone={zone}
-          editing={editing}
-          live={live}
-          selected={selected}
-          onDelete={() => setQuestion(deleting.question([...selected]))}
-          onDeselect={() => setSelected(new Set())}
-          onWritten={() => {
-            setSelected(new Set());
-            state.reload();
-          }}
+          summary={presentation.summary}
+          onChange={(summary) => setPresentation({ summary })}
+          revision={`${list.revision}/${editing.history.done.length}`}
         />
+        {isLayout || (
+          <Footer
+            state={state}
+            zone={zone}
+            editing={editing}
+            live={live}
+            selected={selected}
+            onDelete={() => setQuestion(deleting.question([...selected]))}
+            onDeselect={() => setSelected(new Set())}
+            onWritten={() => {
+              setSelected(new Set());
+              state.reload();
+            }}
+          />
+        )}
       </ScreenFrame>
       {question !== undefined && (
         <QuestionDialog

@@ -18,6 +18,8 @@ export interface List {
   readonly refused: unknown;
   readonly startRow: number;
   readonly isLoading: boolean;
+  /** Number of reloads. */
+  readonly revision: number;
   /** Reloads the list from a row on. */
   readonly reload: (row: number) => void;
   readonly retry: () => void;
@@ -112,6 +114,7 @@ export function useList({ entityRef, query, fields, startRow, findInvalid }: Lis
       refused: refused?.key === key ? refused.error : undefined,
       startRow: list?.startRow ?? 0,
       isLoading: list?.key !== key && refused?.key !== key,
+      revision: reloading.count,
       reload: (row: number) => setReloading(({ count }) => ({ count: count + 1, row })),
       retry: () => {
         if (list?.key === key) list.rows.retry();
@@ -119,7 +122,7 @@ export function useList({ entityRef, query, fields, startRow, findInvalid }: Lis
         setRefused(undefined);
       },
     }),
-    [list, refused, invalid, key],
+    [list, refused, invalid, key, reloading.count],
   );
 }
 

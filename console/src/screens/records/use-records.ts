@@ -13,6 +13,7 @@ import { type ListQuery, parseListQuery, parseNames, toFilterSearch, WINDOW_SIZE
 import { toMatching } from '../../records/matching-requests.ts';
 import { useMayWrite } from '../../shell/permissions.ts';
 import { useAddress } from '../../shell/use-address.ts';
+import { type Presentation, parsePresentation, toPresentationSearch } from '../../views/view-state.ts';
 import { createColumnPlan } from './column-plan.ts';
 import { useLayout } from './use-layout.ts';
 import { useList } from './use-list.ts';
@@ -80,6 +81,11 @@ export function useRecords({ org, ws, schema, entity }: RecordsViewProps) {
       change({ expand: named.length === plan.nameable.length ? undefined : named.join(',') }),
     [change, plan],
   );
+  const presentation = useMemo(() => parsePresentation(search), [search]);
+  const setPresentation = useCallback(
+    (next: Partial<Presentation>) => change(toPresentationSearch({ ...presentation, ...next })),
+    [change, presentation],
+  );
   const isOpened = useRef(false);
   isOpened.current = getAll(search, 'record').length > 0;
   const timer = useRef<ReturnType<typeof setTimeout>>(undefined);
@@ -114,6 +120,8 @@ export function useRecords({ org, ws, schema, entity }: RecordsViewProps) {
         plan.nameable.filter((name) => plan.own.some((one) => one.relation?.name === name && one.label !== undefined)),
       [plan],
     ),
+    presentation,
+    setPresentation,
     layout,
     setLayout,
     plan,

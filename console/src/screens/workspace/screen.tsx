@@ -3,6 +3,7 @@
 import { Anchor, Badge, Button, Group, Paper, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
+import { lazy, Suspense } from 'react';
 import { ACCESS_WORDS } from '../../access/grants.ts';
 import { reportQuery } from '../../access/grants-api.ts';
 import { isApiError } from '../../api/api-error.ts';
@@ -25,6 +26,9 @@ import { ScreenFrame } from '../../shell/screen-frame.tsx';
 import { useWorkspace } from '../../shell/use-address.ts';
 import { workspaceOption } from '../../snippets/admin.ts';
 import { Usage } from './usage.tsx';
+
+// Its script is loaded apart from the overview's.
+const PinnedCharts = lazy(async () => ({ default: (await import('../../views/pinned-charts.tsx')).PinnedCharts }));
 
 export function Screen() {
   const workspace = useWorkspace();
@@ -57,6 +61,11 @@ export function Screen() {
           <Summary workspace={workspace} report={report.data} />
           <Usage workspace={workspace} />
         </>
+      )}
+      {entities.length > 0 && schema.data !== undefined && (
+        <Suspense>
+          <PinnedCharts workspace={workspace} schema={schema.data} />
+        </Suspense>
       )}
       {schema.data !== undefined && entities.length === 0 && (
         <FirstSteps workspace={workspace} isAdministrator={isAdministrator} />
