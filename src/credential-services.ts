@@ -4,7 +4,7 @@ import { type Bulkhead, makeBulkhead } from './auth/bulkhead.ts';
 import { makeFindCurrentPrincipal } from './auth/current-principal.ts';
 import { makeExternalTokens } from './auth/external-token.ts';
 import { makeKeySets } from './auth/key-set.ts';
-import { makeOpenIdSignIn, type OpenIdSignInOptions } from './auth/openid-sign-in.ts';
+import { makeOpenIdSignIn } from './auth/openid-sign-in.ts';
 import { toSender } from './auth/people.ts';
 import { makeSessions } from './auth/sessions.ts';
 import type { Config } from './config.ts';
@@ -64,7 +64,7 @@ export const makeServerPrincipals = (db: Database, { people }: Config, { operato
 export function makeConsoleServices(
   db: Database,
   config: Config,
-  { bulkhead, ...provider }: { readonly bulkhead: Bulkhead } & Pick<OpenIdSignInOptions, 'outbound' | 'externalTokens'>,
+  { bulkhead, outbound }: { readonly bulkhead: Bulkhead; readonly outbound: HttpClient },
   { operatorHash }: Pick<ReadinessState, 'operatorHash'>,
 ) {
   const idleSeconds = config.sessionHours * 3600;
@@ -89,7 +89,7 @@ export function makeConsoleServices(
       loadSessions(db, owner, { idleSeconds, operatorHash: operatorHash(), issuer: config.people?.issuer }, page),
     endById: endSessionById,
     /** Sign-in of people, or undefined without a provider. */
-    people: makePeopleSignIn(db, config, provider),
+    people: makePeopleSignIn(db, config, outbound),
     signIns: makeServerRateLimit('sign-ins', config.signInRateLimit),
     /** Suffix of the cookie names. */
     instanceName: makeSecret(db, 'instance_name', 6),
@@ -97,17 +97,13 @@ export function makeConsoleServices(
 }
 
 /** The sign-in of people with the OpenID provider of the settings, or undefined without one. */
-const makePeopleSignIn = (
-  db: Database,
-  { people, publicUrl }: Config,
-  { outbound, externalTokens }: Pick<OpenIdSignInOptions, 'outbound' | 'externalTokens'>,
-) =>
+const makePeopleSignIn = (db: Database, { people, publicUrl, clockSkewSeconds }: Config, outbound: HttpClient) =>
   people &&
   makeOpenIdSignIn({
     settings: people,
-    redirectUri: publicUrl + SIGN_IN_CALLBACK,
+    redirectUri: new URL(publicUrl + SIGN_IN_CALLBACK).href,
     outbound,
-    externalTokens,
+    clockSkewSeconds,
     secret: makeSecret(db, 'sign_in_secret'),
     store: (person, isOperator) => storeSignIn(db, person, isOperator),
     now: () => Date.now(),

@@ -108,7 +108,7 @@ export function makeServices(config: Config, routes: Routes, { log }: Observer, 
     onError: logError,
     onDisconnect: (message, error) => log.debug(message, { error: String(error) }),
   });
-  const consoleServices = makeConsoleServices(db, config, { bulkhead, outbound, externalTokens }, readiness);
+  const consoleServices = makeConsoleServices(db, config, { bulkhead, outbound }, readiness);
   const findProviders = (issuer: string) => bulkhead(() => findProvidersByIssuer(db, issuer));
   const authenticator = makeAuthenticator({
     findApiKey: (hash) => bulkhead(() => findApiKey(db, hash)),

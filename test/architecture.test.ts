@@ -66,6 +66,7 @@ const IMPORTERS: Readonly<Record<string, readonly string[]>> = {
     'database/service-time.ts',
     'database/statement.ts',
   ],
+  'openid-client': ['auth/openid-sign-in.ts'],
   'oidc-provider': ['auth/token-endpoint.ts'],
   // The form of a connection goes from the command line through app.ts to the driver.
   pg: ['database/', 'type app.ts', 'type services.ts', 'type cli/serve.ts'],

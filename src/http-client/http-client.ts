@@ -12,14 +12,9 @@ export interface HttpClient {
   /** Resolves the URL's host and checks its addresses without connecting. Throws HttpClientError. */
   resolve(url: string, signal: AbortSignal): Promise<void>;
   /** Fetches a JSON document by GET, at most MAX_BYTES, no redirects. Throws HttpClientError. Sets the fields of `contact`. */
-  fetchJson(
-    url: string,
-    signal: AbortSignal,
-    contact?: Contact,
-    headers?: Readonly<Record<string, string>>,
-  ): Promise<unknown>;
-  /** Sends a form by POST and returns the JSON document of the answer, under the same limits. Throws HttpClientError. */
-  postForm(url: string, options: FormOptions): Promise<unknown>;
+  fetchJson(url: string, signal: AbortSignal, contact?: Contact): Promise<unknown>;
+  /** Sends a request under the same limits, and returns its answer whatever the status is. Throws HttpClientError. */
+  fetch(url: string, options: FetchOptions): Promise<Response>;
   /**
    * Sends a body by POST; no redirects. Resolves whatever the status is, also when the body of the answer does not come.
    * Throws HttpClientError, and the reason of the signal when it has ended the request.
@@ -36,10 +31,11 @@ export interface PostOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-export interface FormOptions {
-  readonly form: URLSearchParams;
+export interface FetchOptions {
+  readonly method: 'GET' | 'POST';
   readonly headers: Readonly<Record<string, string>>;
-  readonly signal: AbortSignal;
+  readonly body?: string | null;
+  readonly signal: AbortSignal | null;
 }
 
 export interface PostAnswer {
@@ -205,16 +201,13 @@ export function makeHttpClient({ lookup = systemLookup, ...options }: HttpClient
     allowH2: false,
   });
 
-  /** Sends a request for a JSON document. Throws HttpClientError. */
-  async function requestJson(
+  /** Sends a request for a document. Throws HttpClientError, also for another status than 200 unless `takesAny`. */
+  async function requestDocument(
     text: string,
-    signal: AbortSignal,
+    options: FetchOptions,
     contact: Contact,
-    {
-      headers,
-      ...message
-    }: { readonly method: 'GET' | 'POST'; readonly headers: Readonly<Record<string, string>>; readonly body?: string },
-  ): Promise<unknown> {
+    takesAny = false,
+  ): Promise<{ readonly status: number; readonly type: string; readonly bytes: Buffer }> {
     const { url, scheme } = parse(text);
     const host = getHost(url);
     // An address is not looked up, so it is checked here.
@@ -225,14 +218,13 @@ export function makeHttpClient({ lookup = systemLookup, ...options }: HttpClient
     agents.add(agent);
     try {
       const response = await request(url, {
-        ...message,
+        ...options,
         dispatcher: agent,
-        signal,
-        headers: { accept: 'application/json', 'accept-encoding': 'identity', ...headers },
+        headers: { accept: 'application/json', 'accept-encoding': 'identity', ...options.headers },
       });
-      if (response.statusCode !== 200) {
+      const { statusCode } = response;
+      if (statusCode !== 200 && !takesAny) {
         response.body.on('error', () => undefined).destroy();
-        const { statusCode } = response;
         const redirected = statusCode >= 300 && statusCode < 400 ? ', and redirects are not followed' : '';
         throw new HttpClientError('BAD_RESPONSE', `answered ${statusCode}${redirected}`);
       }
@@ -243,7 +235,8 @@ export function makeHttpClient({ lookup = systemLookup, ...options }: HttpClient
         if (size > MAX_BYTES) throw tooLarge();
         chunks.push(chunk as Buffer);
       }
-      return parseJson(Buffer.concat(chunks));
+      const type = String(response.headers['content-type']);
+      return { status: statusCode, type, bytes: Buffer.concat(chunks) };
     } catch (error) {
       throw toHttpClientError(error);
     } finally {
@@ -266,19 +259,13 @@ export function makeHttpClient({ lookup = systemLookup, ...options }: HttpClient
       });
       checkAddresses(scheme, addresses);
     },
-    fetchJson: (text, signal, contact = { isPrivate: false }, headers = {}) =>
-      requestJson(text, signal, contact, { method: 'GET', headers }),
-    postForm: (text, { form, headers, signal }) =>
-      requestJson(
-        text,
-        signal,
-        { isPrivate: false },
-        {
-          method: 'POST',
-          headers: { ...headers, 'content-type': 'application/x-www-form-urlencoded' },
-          body: form.toString(),
-        },
-      ),
+    async fetchJson(text, signal, contact = { isPrivate: false }) {
+      return parseJson((await requestDocument(text, { method: 'GET', headers: {}, signal }, contact)).bytes);
+    },
+    async fetch(text, options) {
+      const { status, type, bytes } = await requestDocument(text, options, { isPrivate: false }, true);
+      return new Response(bytes.length === 0 ? null : bytes, { status, headers: { 'content-type': type } });
+    },
     post: makePost(parse, receivers),
     async close() {
       await Promise.all([...agents].map((agent) => agent.destroy()));

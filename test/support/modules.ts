@@ -188,7 +188,7 @@ export const MODULES: Readonly<Record<string, Module>> = {
   },
   auth: {
     purpose:
-      'Authorization header or session → principal: API keys, internal tokens, tokens of identity providers. The only importer of jose and oidc-provider',
+      'Authorization header or session → principal: API keys, internal tokens, tokens of identity providers. The only importer of jose, openid-client and oidc-provider',
     imports: ['store', 'type metric.ts', 'model', 'http-client', 'limits', 'type database'],
   },
   migrations: {
