@@ -63,6 +63,8 @@ export interface ExportParameters<S extends Shape<S>, E extends keyof S> {
   readonly format?: 'csv' | 'ndjson';
   /** Of CSV. `escape`: spreadsheets run no text as a formula. `keep` if not given. */
   readonly formulas?: 'keep' | 'escape';
+  /** After each reference a column with the name of its relation: the label of the related record, for people. */
+  readonly labels?: boolean;
   /** Columns of the file, in this order; all if not given. */
   readonly fields?: readonly Name<S, E>[];
 }

@@ -19,7 +19,15 @@ import type { PlanContext } from './link.ts';
 import { bodyOperand, numberOperand, type Operand } from './operand.ts';
 import { type Ordering, planCursor, planOrdering, planRankedOrdering } from './ordering.ts';
 import { crossesHidden, type Predicate, planFilter, shieldScan } from './predicate.ts';
-import { hasLists, type Output, type Projection, planColumns, planProjection, projectRecord } from './projection.ts';
+import {
+  addLabels,
+  hasLists,
+  type Output,
+  type Projection,
+  planColumns,
+  planProjection,
+  projectRecord,
+} from './projection.ts';
 import { getReferences, passReferring } from './references.ts';
 import { applyRowRules, checkRowRules } from './row-rules.ts';
 import { hidesRows, type Operation, passGate, type Scan, scan } from './scan.ts';
@@ -230,8 +238,8 @@ export function planDelete(entity: Entity, context: PlanContext, guarded: boolea
 
 export function planExport(request: ExportRequest, entity: Entity, context: PlanContext): ExportPlan {
   const root = scan(entity, context.principal, 'read');
-  const outputs: Output[] = planColumns(request.fields, entity).map((field) => ({ kind: 'column', field }));
-  const projection = { outputs };
+  const columns = planColumns(request.fields, entity).map((field): Output => ({ kind: 'column', field }));
+  const projection = { outputs: request.labels ? addLabels(columns, entity, context) : columns };
   const search = request.search === undefined ? undefined : planSearch(request.search, entity);
   const predicate = planFilter(request.filter, entity, context, search);
   const ordering = planOrdering(request.sort, entity, context);

@@ -2,7 +2,8 @@
 // whitelist and the depth limit, each level against its entity. Throws 400.
 import { badRequest, listNames, shorten, unknownName } from '../errors.ts';
 import { closest } from '../model/closest.ts';
-import { DEFAULT_MAX_EXPAND_DEPTH, type Entity, EVERY_COLUMN, type Field } from '../model/entity.ts';
+import { DEFAULT_MAX_EXPAND_DEPTH, type Entity, EVERY_COLUMN, type Field, findLabel } from '../model/entity.ts';
+import { listLabelFields } from '../model/label.ts';
 import { isToOne } from '../model/relation.ts';
 import type { Narrowing } from '../request/narrowing.ts';
 import { type ExpandTree, type FieldTree, parseExpand, parseFields } from '../request/paths.ts';
@@ -95,6 +96,28 @@ export function planColumns(fields: FieldTree | undefined, entity: Entity): Fiel
     }
     rejectNested(entity, fields[name], name);
     return field;
+  });
+}
+
+/**
+ * Adds to the columns of an export, after each reference, the fields in the label of the record that it leads to; not for
+ * relations that may not be expanded, or whose records have no label.
+ */
+export function addLabels(columns: readonly Output[], entity: Entity, context: PlanContext): Output[] {
+  const { expandable } = entity.settings;
+  return columns.flatMap((column): Output[] => {
+    const relation = column.kind === 'column' ? entity.relations.get(column.field.relation ?? '') : undefined;
+    if (relation === undefined || expandable?.includes(relation.name) === false) return [column];
+    const target = getTarget(relation, context);
+    const label = findLabel(target);
+    if (label === null) return [column];
+    const outputs = listLabelFields(label).map(
+      (name): Output => ({ kind: 'column', field: target.fields.get(name) as Field }),
+    );
+    return [
+      column,
+      { kind: 'toOne', name: relation.name, link: buildLink(relation, context), projection: { outputs } },
+    ];
   });
 }
 

@@ -309,6 +309,11 @@ export const PARAMETERS = {
     query: ['export'],
     description: 'Of CSV. `escape`: spreadsheets run no text as a formula. `keep` if not given.',
   }),
+  labels: parameter(flag, {
+    query: ['export'],
+    description:
+      'After each reference a column with the name of its relation: the label of the related record, for people.',
+  }),
   columns: parameter(texts('listed', parseFields), {
     name: 'fields',
     query: ['export'],

@@ -48,6 +48,8 @@ export interface ExportRequest {
   readonly format: 'csv' | 'ndjson';
   /** Whether CSV escapes texts that look like formulas. */
   readonly formulas: 'keep' | 'escape';
+  /** Whether labels of related records follow their references. */
+  readonly labels: boolean;
   readonly fields: FieldTree | undefined;
   readonly sort: readonly SortTerm[];
   readonly filter: FilterTree | undefined;
@@ -105,6 +107,7 @@ export function parseExportRequest(query: string): ExportRequest {
   const {
     format = 'csv',
     formulas = 'keep',
+    labels = false,
     fields,
     sort = [],
     filter,
@@ -118,6 +121,7 @@ export function parseExportRequest(query: string): ExportRequest {
     kind: 'export',
     format,
     formulas,
+    labels,
     fields,
     sort,
     filter: combineFilters(filter, or),

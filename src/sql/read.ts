@@ -399,14 +399,22 @@ function selectMatching(plan: ListPlan, output: Fragment): Fragment {
   return sql`select ${output} from (${values}) ${aliases.next('v')}`;
 }
 
-/** Selects every record of an export: one column each, as JSON-ready text, in the order of the projection. */
+/**
+ * Selects every record of an export: one column each, as JSON-ready text, in the order of the projection. The fields of a
+ * label are a JSON object, or null: of a subselect, as PostgreSQL would hash a joined table and sort the whole export. With
+ * labels of 300,000 records the first one came after 1.8 s instead of 0.03.
+ */
 export function selectExport(plan: ExportPlan): Fragment {
   const aliases = makeAliases();
   const root = aliases.next('r');
   const { table, condition } = renderScan(plan.scan, root);
   const predicate = plan.predicate === undefined ? empty : renderPredicate(plan.predicate, root, aliases);
-  const { columns } = renderProjection(plan.projection, root, aliases, undefined);
-  return sql`select ${RECORD}.* from ${table} cross join lateral (select ${columns}) ${RECORD}${where(condition, predicate)} order by ${renderOrdering(plan.ordering, root, aliases)}`;
+  const columns = plan.projection.outputs.map((output) =>
+    output.kind === 'column'
+      ? outputColumn(output.field, root)
+      : sql`(${renderExpansion(output, root, aliases, undefined)}) as ${ident(output.name)}`,
+  );
+  return sql`select ${RECORD}.* from ${table} cross join lateral (select ${join(columns)}) ${RECORD}${where(condition, predicate)} order by ${renderOrdering(plan.ordering, root, aliases)}`;
 }
 
 /** Selects names of the fields whose referenced record does not exist, or is hidden from the principal. */

@@ -41,6 +41,15 @@ test('an export has the bytes of the API, with filter, order and columns, and th
     assert.match(file.bytes.toString(), /^(?:status,total\r?\n\w+,|\{"status":"\w+","total":)95\.00/);
   }
   assert.deepEqual(fetched, []);
+  // None of these columns leads to other records.
+  await page.getByRole('button', { name: 'Export' }).click();
+  assert.equal(await page.getByRole('menuitem').count(), 2);
+  await page.goto(`${server.url}/console/demo/shop/data/orders?filter=total,gte,40&fields=customerId,total`);
+  await page.getByRole('button', { name: 'Export' }).click();
+  const { bytes } = await downloaded(page, () =>
+    page.getByRole('menuitem', { name: 'CSV with names of related records' }).click(),
+  );
+  assert.match(bytes.toString(), /^customerId,customer,total\n\d+,[^,\d]+,/);
 });
 
 test('strange headers are mapped and tried; bad rows are a file, and a broken file leaves nothing', async ({

@@ -76,7 +76,7 @@ test('grid, record, relation, export and copies are those of the user, until "Le
 
   const downloaded = page.waitForEvent('download');
   await button(page, 'Export').click();
-  await page.getByRole('menuitem', { name: 'CSV' }).click();
+  await page.getByRole('menuitem', { name: 'CSV', exact: true }).click();
   const lines = readFileSync(await (await downloaded).path(), 'utf8')
     .trim()
     .split('\n');

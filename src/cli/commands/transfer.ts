@@ -66,6 +66,7 @@ export function register(program: Command): void {
     .option('--filter <filter>', FILTER_HELP, collect)
     .option('--sort <sort>', 'field[,asc|desc]; repeat it for more keys', collect)
     .option('--fields <fields>', 'only these fields, separated by commas')
+    .option('--labels', 'after each reference a column with the label of the related record')
     .action(action(exportFile));
   examples(exportCommand, [
     'wda export customers customers.csv -w acme/shop',
@@ -262,6 +263,7 @@ interface ExportOptions extends GlobalOptions {
   readonly filter?: readonly string[];
   readonly sort?: readonly string[];
   readonly fields?: string;
+  readonly labels?: boolean;
 }
 
 /** Exports an entity to `file`; `-` is stdout. */
@@ -304,6 +306,7 @@ function exportQuery(format: FileFormat, options: ExportOptions): Query {
     ...repeated('filter', options.filter),
     ...repeated('sort', options.sort),
     ['fields', options.fields],
+    ['labels', options.labels],
   ];
 }
 

@@ -8,11 +8,11 @@ import type { Transaction } from '../../database/pool.ts';
 import { queryTimeout, serviceUnavailable } from '../../errors.ts';
 import { makeRateMeter } from '../../limits/upload.ts';
 import { markExport } from '../../migrations/lock-holders.ts';
-import type { Field } from '../../model/entity.ts';
+import { findLabel } from '../../model/entity.ts';
 import { planHandOver } from '../../plan/handover.ts';
 import { planExport } from '../../plan/plan.ts';
 import { type ExportRequest, parseExportRequest } from '../../request/record-request.ts';
-import { csvFile, type ExportFile, ndjsonFile } from '../../response/export-file.ts';
+import { csvFile, type ExportColumn, type ExportFile, ndjsonFile } from '../../response/export-file.ts';
 import type { Reply } from '../../response/reply.ts';
 import { bindQuery, compile } from '../../sql/compile.ts';
 import { selectMoment } from '../../sql/feed.ts';
@@ -48,8 +48,13 @@ async function openExport(deps: TransferDeps, context: EntityContext, request: E
   const handOver = request.changes === true ? planHandOver(request, entity, context) : undefined;
   const statement = compile(plan, { maxResponseBytes: deps.config.maxResponseBytes });
   const { text, values } = bindQuery(statement, { principal });
-  const fields = plan.projection.outputs.flatMap((output): Field[] => (output.kind === 'column' ? [output.field] : []));
-  const file = request.format === 'csv' ? csvFile(fields, request.formulas) : ndjsonFile(fields);
+  const columns = plan.projection.outputs.map(
+    (output): ExportColumn =>
+      output.kind === 'column'
+        ? output.field
+        : { name: output.name, label: findLabel(output.link.scan.entity) ?? 'id' },
+  );
+  const file = request.format === 'csv' ? csvFile(columns, request.formulas) : ndjsonFile(columns);
   const release = await deps.takePermit(context);
   let changes: string | undefined;
   /** Finds the cursor of the snapshot that the transaction of the export reads. */

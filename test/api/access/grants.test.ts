@@ -224,6 +224,14 @@ describe('what is read', () => {
     assert.deepEqual(idsOf(await agent('tickets?search=apple')), [1, 3]);
     assert.equal((await customer('tickets/_export?format=ndjson')).text.trim().split('\n').length, 2);
   });
+  test('labels in an export are those of records that the reader sees, from fields that the reader sees', async () => {
+    const labels = 'comments/_export?fields=text,ticketId&labels=true';
+    assert.equal((await agent(labels)).text, 'text,ticketId,ticket\nx,1,a\ny,3,c\n');
+    assert.equal((await as({ ...AGENT, team_ids: [1] }, labels)).text, 'text,ticketId,ticket\nx,1,a\ny,3,\n');
+    assert.equal((await customer(labels)).text, 'text,ticketId,ticket\nx,1,a\n');
+    const partial = { sub: 'x', roles: ['agent', 'partial'], team_ids: [] };
+    assert.equal((await as(partial, labels)).text, 'text,ticketId,ticket\nx,1,\ny,3,\n');
+  });
   test('a field of some records is null in the others, in filters, sorts and groups, too', async () => {
     assert.deepEqual(idsOf(await customer('tickets?filter=priority,eq,1')), []);
     assert.deepEqual(idsOf(await customer('tickets?filter=priority,isNull')), [1]);

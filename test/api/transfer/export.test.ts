@@ -77,6 +77,14 @@ describe('exporting', () => {
     assert.equal(await choose('filter=name,eq,Nobody'), 'name\n', 'the header stands without records');
   });
 
+  test('labels of related records follow their references, in the order of the file', async () => {
+    const { text } = await workspace().call('people/_export?fields=teamId,name&labels=true&sort=name,desc');
+    assert.equal(text, 'teamId,team,name\n,,Bob\n1,"Blue, the",Ada\n');
+    const lines = await workspace().call('people/_export?fields=teamId&labels=true&format=ndjson');
+    assert.equal(lines.text, '{"teamId":1,"team":"Blue, the"}\n{"teamId":null,"team":null}\n');
+    assert.deepEqual(refusal(await workspace().call('people/_export?labels=yes')), [400, 'BAD_REQUEST']);
+  });
+
   test('a column of nulls keeps its rows', async () => {
     assert.equal((await workspace().call('people/_export?fields=mood')).text, 'mood\nbad\n""\n');
   });

@@ -252,6 +252,18 @@ test('an export does not take the default selection of the entity', () => {
   assert.equal(projectionText(plan.projection), 'id name');
 });
 
+test('labels of related records follow the references of an export, where a list may expand them', () => {
+  const exported = (query: string, workspace = SHOP) =>
+    projectionText(
+      planExport(parseExportRequest(query), getEntity(workspace, 'orders'), makePlanContext(workspace)).projection,
+    );
+  assert.equal(exported('labels=true&fields=id,customerId'), 'id customerId customer{name}');
+  assert.equal(exported('labels=true&fields=id'), 'id');
+  assert.equal(exported('labels=false&fields=customerId'), 'customerId');
+  const closed = makeShop({ orders: { settings: { expandable: ['items'] } } });
+  assert.equal(exported('labels=true&fields=customerId', closed), 'customerId');
+});
+
 test('a read is scanned with the row filter of the principal', () => {
   const read = (principal: Principal) =>
     planRead(parseReadRequest('', LIMITS), getEntity(RULED, 'customers'), makePlanContext(RULED, principal));

@@ -55,6 +55,20 @@ test('a file is read again as it was written', () => {
   );
 });
 
+test('a label is a text or null, without what is missing', () => {
+  const columns = [...fields('anInteger'), { name: 'thing', label: '{aString} ({aBigint})' }];
+  const labels = ['{"aString":"=a, b","aBigint":9007199254740993}', '{"aString":null,"aBigint":7}', '{"aString":null,"aBigint":null}', null]; // biome-ignore format: one line
+  const lines = (file: ReturnType<typeof csvFile>): string[] => labels.map((label) => file.line(['1', label]));
+  assert.equal(csvFile(columns).header, 'anInteger,thing\n');
+  assert.deepEqual(lines(csvFile(columns, 'escape')), ['1,"\'=a, b (9007199254740993)"\n', '1,(7)\n', '1,\n', '1,\n']);
+  assert.deepEqual(lines(ndjsonFile(columns)), [
+    '{"anInteger":1,"thing":"=a, b (9007199254740993)"}\n',
+    '{"anInteger":1,"thing":"(7)"}\n',
+    '{"anInteger":1,"thing":null}\n',
+    '{"anInteger":1,"thing":null}\n',
+  ]);
+});
+
 test('texts that spreadsheets would run are escaped on request, and nothing else', () => {
   const columns = fields('aString', 'aText', 'anInteger', 'aJson', 'anEnum');
   const line = csvFile(columns, 'escape').line;

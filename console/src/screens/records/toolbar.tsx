@@ -60,7 +60,14 @@ export function Toolbar({ state, schema, entity, zone, filter }: ToolbarProps) {
           Import
         </Button>
       )}
-      <ExportMenu entityRef={entityRef} query={query} fields={fields} />
+      <ExportMenu
+        entityRef={entityRef}
+        query={query}
+        fields={fields}
+        hasNames={plan.own.some(
+          ({ name, relation }) => fields.includes(name) && plan.nameable.includes(relation?.name ?? ''),
+        )}
+      />
       <CopyAs call={call} />
       <ActionIcon aria-label="Reload" title="Reload" onClick={state.reload}>
         <Icon name="reload" />
@@ -104,23 +111,34 @@ interface ExportProps {
   readonly entityRef: EntityRef;
   readonly query: ListQuery;
   readonly fields: readonly string[];
+  /** Whether a column leads to records that have labels. */
+  readonly hasNames: boolean;
 }
 
-function ExportMenu({ entityRef, query, fields }: ExportProps) {
+function ExportMenu({ entityRef, query, fields, hasNames }: ExportProps) {
   const own = fields.filter((name) => !name.includes('.'));
-  const path = (format: string): string =>
-    entityPath(entityRef, `/_export${stringifySearch({ format, ...toFilterSearch(query), fields: own.join(',') })}`);
+  const path = (format: string, labels?: 'true'): string => {
+    const search = { format, ...toFilterSearch(query), fields: own.join(','), ...(labels && { labels }) };
+    return entityPath(entityRef, `/_export${stringifySearch(search)}`);
+  };
+  const formats = ['csv', 'ndjson'] as const;
   return (
     <Menu position="bottom-end" withinPortal>
       <Menu.Target>
         <Button variant="default">Export</Button>
       </Menu.Target>
       <Menu.Dropdown>
-        {(['csv', 'ndjson'] as const).map((format) => (
+        {formats.map((format) => (
           <DownloadItem key={format} path={path(format)} filename={`${entityRef.entity}.${format}`}>
             {format.toUpperCase()}
           </DownloadItem>
         ))}
+        {hasNames &&
+          formats.map((format) => (
+            <DownloadItem key={format} path={path(format, 'true')} filename={`${entityRef.entity}.${format}`}>
+              {format.toUpperCase()} with names of related records
+            </DownloadItem>
+          ))}
       </Menu.Dropdown>
     </Menu>
   );
