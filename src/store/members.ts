@@ -6,6 +6,7 @@ import { type Fragment, sql, toQuery } from '../sql/fragment.ts';
 import type { Actor } from './activity.ts';
 import { isViolation, makeNameConflict } from './control-error.ts';
 import { loadPage, type PageOf } from './pages.ts';
+import { endSessionsOfFormer } from './people.ts';
 
 type Queryable = Pick<Session, 'query'>;
 
@@ -100,7 +101,10 @@ export async function updateMember(
   return rows[0];
 }
 
-/** Removes a member; undefined if there is none. `mayEmpty`: also the last owner, else 409. */
+/**
+ * Removes a member, and the sessions of people who are members nowhere then, so that no later invitation opens them again.
+ * Undefined if there is none. `mayEmpty`: also the last owner, else 409.
+ */
 export async function deleteMember(
   session: Queryable,
   place: MemberPlace,
@@ -109,9 +113,12 @@ export async function deleteMember(
 ): Promise<Member | undefined> {
   await lockPlace(session, place);
   if (!mayEmpty) await requireOtherOwner(session, place, id);
-  const rows = await session.query<Member>(
-    toQuery(sql`delete from wda.member m where m.id = ${id} and ${isIn(place)} returning ${COLUMNS}`),
+  const rows = await session.query<Member & { readonly personId: string | null }>(
+    toQuery(
+      sql`delete from wda.member m where m.id = ${id} and ${isIn(place)} returning ${COLUMNS}, m.person_id as "personId"`,
+    ),
   );
+  if (rows[0] !== undefined) await endSessionsOfFormer(session, rows[0]);
   return rows[0];
 }
 

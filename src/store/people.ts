@@ -1,6 +1,6 @@
 // People who sign in to the console with the installation's OpenID provider, and the workspaces that are theirs by their
 // memberships (members.ts has these for administrators).
-import type { Database } from '../database/pool.ts';
+import type { Database, Session } from '../database/pool.ts';
 import type { MemberRole, Membership, Operator, Owner, Permissions, Person } from '../model/principal.ts';
 import { type Fragment, sql, toQuery } from '../sql/fragment.ts';
 
@@ -46,7 +46,7 @@ export const parsePerson = (text: string | null): StoredPerson | undefined =>
 
 /**
  * Stores a sign-in and returns the id of the person, who takes the invitations for the mail address. Undefined for a person who
- * is a member nowhere, unless `isOperator`: nothing is stored then, but claims that a known person has lost.
+ * is a member nowhere, unless `isOperator`: nothing is stored then, but a known person loses claims and sessions.
  */
 export async function storeSignIn(
   db: Database,
@@ -63,7 +63,13 @@ export async function storeSignIn(
 where m.email = ${email} and (p.id is null or p.issuer <> ${issuer}) or m.claim = any(${claims}::text[])
   or p.issuer = ${issuer} and p.subject = ${subject}) as "isMember"`),
     );
-    if (!isOperator && count?.isMember !== true) return undefined;
+    if (!isOperator && count?.isMember !== true) {
+      await session.query(
+        toQuery(sql`delete from wda.session s using wda.person p
+where p.id = s.person_id and p.issuer = ${issuer} and p.subject = ${subject}`),
+      );
+      return undefined;
+    }
     const [person] = await session.query<{ id: string }>(
       toQuery(sql`insert into wda.person (issuer, subject, name, email, claims)
 values (${issuer}, ${subject}, ${name}, ${email}, ${claims}::text[])
@@ -77,6 +83,17 @@ and (m.person_id is null or exists (select from wda.person p where p.id = m.pers
     );
     return id;
   });
+}
+
+/** Ends the sessions of people whom a member that is removed stood for, and who are members nowhere now. */
+export async function endSessionsOfFormer(
+  session: Pick<Session, 'query'>,
+  { personId, claim }: { readonly personId: string | null; readonly claim: string | null },
+): Promise<void> {
+  await session.query(
+    toQuery(sql`delete from wda.session s using wda.person p where p.id = s.person_id
+and (p.id = ${personId}::int8 or ${claim}::text = any(p.claims)) and not exists (select from wda.member m where ${IS_MEMBER})`),
+  );
 }
 
 /** A workspace of a person, with what the person may do there. */

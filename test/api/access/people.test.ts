@@ -135,6 +135,10 @@ test('the end of a membership ends its sessions', async () => {
   assert.equal((await call('/admin/v1/session')).status, 401);
   const stranger = await beginAs(verified('eve', 'Eve'));
   assert.equal((await stranger.browser.visit(stranger.back)).status, 403);
+  await invite(SHOP, { email: 'eve@example.com', role: 'viewer' });
+  assert.equal((await call('/admin/v1/session')).status, 401, 'an invitation opens no former session');
+  const again = await comeAs(verified('eve', 'Eve'));
+  assert.equal((await again.call('/v1/acme/shop/notes')).status, 200);
 });
 
 test('in another process, too: a session is there, and it and its stream end with the membership', async () => {
