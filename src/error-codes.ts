@@ -180,7 +180,7 @@ export const REASONS = {
     NOT_FOLLOWED: 'the migration to the version of a shared schema failed or was cancelled',
     TOO_MANY_CREDENTIALS: 'the workspace has as many API keys or OAuth clients as it may have',
     TOO_MANY_WEBHOOKS: 'the workspace has as many webhooks as it may have',
-    TOO_MANY_VIEWS: 'the workspace has as many saved views as it may have',
+    TOO_MANY_VIEWS: 'the credential sees as many saved views of the workspace as it may have',
     WEBHOOK_DISABLED: 'a disabled webhook sends nothing',
     WEBHOOKS_OFF: 'the server sends no messages of webhooks (`WDA_WEBHOOKS`)',
     WEBHOOK_INCOMPLETE: 'a restored webhook lacks its secret, or the value of a header',

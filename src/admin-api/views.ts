@@ -92,7 +92,7 @@ function changeRoutes(services: AdminServices): AdminRoute[] {
       summary: 'Saves a view',
       description: 'Only `entity` and `name` are required. It belongs to the credential.',
       errors: {
-        CONFLICT: 'the owner has a view of the entity of this name, or the workspace has as many as it may have',
+        CONFLICT: 'the owner has a view of the entity of this name, or sees as many of the workspace as it may have',
       },
       find: findReachedIds(services.databases),
       body: refinedBody(

@@ -30,7 +30,8 @@ export interface Viewer {
 
 type Queryable = Pick<Session, 'query'>;
 
-// Limit for each workspace; those that are to be removed do not count.
+// Limit of what one owner sees in a workspace, so that private views of one take no place of another, who could not delete
+// them. Those that are to be removed do not count.
 const MAX_VIEWS = 500;
 
 const COLUMNS: Fragment = sql`v.id, e.key as entity, v.owner, v.name, v.shared, v.version, v.content, v.created_at as "createdAt",
@@ -105,12 +106,15 @@ and (not exists (select from jsonb_each_text(w.entity_ids) e where e.value::int8
     .query<{ id: string }>(
       toQuery(sql`insert into wda.saved_view (workspace_id, entity_id, owner, name, shared, content, created_by)
 select ${workspaceId}, ${entityId}, ${owner}, ${name}, ${shared}::bool, ${JSON.stringify(content)}::json, ${JSON.stringify(createdBy)}::jsonb
-where (select count(*) from wda.saved_view o where o.workspace_id = ${workspaceId}) < ${MAX_VIEWS}::int8
+where (select count(*) from wda.saved_view o where o.workspace_id = ${workspaceId} and (o.shared or o.owner = ${owner})) < ${MAX_VIEWS}::int8
 returning id`),
     )
     .catch((error) => rethrowNameConflict(error, name));
   if (rows[0] === undefined)
-    throw conflict('TOO_MANY_VIEWS', `A workspace has at most ${MAX_VIEWS} saved views: delete one first`);
+    throw conflict(
+      'TOO_MANY_VIEWS',
+      `There are ${MAX_VIEWS} saved views, shared and your own, and there may be no more: delete one first`,
+    );
   return rows[0].id;
 }
 

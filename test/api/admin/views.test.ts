@@ -209,7 +209,7 @@ test('a view follows the rename of its entity, goes with it, and fields that are
   assert.equal(rows.length, 0);
 });
 
-test('a workspace has at most 500 views', async () => {
+test('nobody has more than 500 views with the shared ones, and private ones take no place of others', async () => {
   const place = await server.workspace('acme/full', SCHEMA);
   const body = (name: string) => ({ method: 'POST', credential: ADMIN_KEY, body: { entity: 'notes', name } });
   const { id } = (await place.admin('views', body('first'))).json.data;
@@ -219,6 +219,10 @@ test('a workspace has at most 500 views', async () => {
     [id],
   );
   assert.deepEqual(refusal(await place.admin('views', body('one more'))), [409, 'TOO_MANY_VIEWS']);
+  const byKey = (name: string) => place.admin('views', { ...body(name), credential: place.key });
+  assert.equal((await byKey('of another')).status, 201);
+  await server.database.query("update wda.saved_view set shared = true where owner = 'operator'");
+  assert.deepEqual(refusal(await byKey('one more')), [409, 'TOO_MANY_VIEWS']);
 });
 
 test('a copy of a workspace has its views', async () => {
