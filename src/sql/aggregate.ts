@@ -16,9 +16,9 @@ import {
 import {
   bind,
   dateTimeText,
-  linkCondition,
   makeAliases,
   RECORD,
+  renderLeftJoin,
   renderPredicate,
   renderScan,
   where,
@@ -121,10 +121,8 @@ function selectGroups(plan: AggregatePlan): Fragment {
   const joins = plan.joins.map(({ from, link }) => {
     const related = aliases.next('j');
     joinAliases.push(related);
-    const { table: other, condition: visible } = renderScan(link.scan, related);
     const parent = from === null ? root : (joinAliases[from] as Fragment);
-    const on = linkCondition(link, related, parent, aliases, from !== null);
-    return sql` left join ${other} on ${visible.text === '' ? on : sql`${on} and ${visible}`}`;
+    return renderLeftJoin(link, related, parent, aliases, from !== null);
   });
   const renderColumn = ({ join: at, field }: Source): Fragment =>
     sql`${at === null ? root : (joinAliases[at] as Fragment)}.${ident(field.column)}`;

@@ -209,7 +209,7 @@ export function renderPredicate(predicate: Predicate, alias: Fragment, aliases: 
 }
 
 /** Renders the value of a sort key: a column, or the column of the related record at the end of the links. */
-export function orderExpression(key: OrderKey, alias: Fragment, aliases: Aliases): Fragment {
+function orderExpression(key: OrderKey, alias: Fragment, aliases: Aliases): Fragment {
   const [link, ...rest] = key.links;
   if (link === undefined) return sql`${alias}.${ident(key.field.column)}`;
   const related = aliases.next('o');
@@ -218,18 +218,63 @@ export function orderExpression(key: OrderKey, alias: Fragment, aliases: Aliases
   return sql`(select ${inner} from ${table}${where(linkCondition(link, related, alias, aliases), condition)})`;
 }
 
-export function renderOrdering(ordering: Ordering, alias: Fragment, aliases: Aliases): Fragment {
-  return join(ordering.keys.map((key) => sql`${orderExpression(key, alias, aliases)} ${keyword(key.direction)}`));
+/**
+ * Renders the left join of a link that leads to at most one record. `isMaybe`: the parent comes from another one. A record
+ * that the principal must not see is a missing one.
+ */
+export function renderLeftJoin(
+  link: Link,
+  related: Fragment,
+  parent: Fragment,
+  aliases: Aliases,
+  isMaybe: boolean,
+): Fragment {
+  const { table, condition } = renderScan(link.scan, related);
+  const on = linkCondition(link, related, parent, aliases, isMaybe);
+  return sql` left join ${table} on ${condition.text === '' ? on : sql`${on} and ${condition}`}`;
 }
 
-/** Renders the condition for records after the cursor (null for null): nulls last ascending, first descending. */
+/**
+ * Renders the values of the sort keys for many rows, and the joins with the related records: PostgreSQL looks up the record
+ * of a subselect row by row, but hashes the records of a join.
+ */
+export function joinSortKeys(
+  { keys }: Ordering,
+  alias: Fragment,
+  aliases: Aliases,
+): { readonly joins: Fragment; readonly columns: readonly Fragment[] } {
+  const joins: Fragment[] = [];
+  const columns = keys.map(({ links, field }) => {
+    let parent = alias;
+    for (const [index, link] of links.entries()) {
+      const related = aliases.next('o');
+      joins.push(renderLeftJoin(link, related, parent, aliases, index > 0));
+      parent = related;
+    }
+    return sql`${parent}.${ident(field.column)}`;
+  });
+  return { joins: join(joins, ''), columns };
+}
+
+/** Renders the order of rows. `columns`: the values of the keys, by default subselects: for few rows. */
+export function renderOrdering(
+  { keys }: Ordering,
+  alias: Fragment,
+  aliases: Aliases,
+  columns: readonly Fragment[] = keys.map((key) => orderExpression(key, alias, aliases)),
+): Fragment {
+  return join(keys.map((key, index) => sql`${columns[index] as Fragment} ${keyword(key.direction)}`));
+}
+
+/**
+ * Renders the condition for records after the cursor (null for null): nulls last ascending, first descending. `columns`: the
+ * values of the sort keys.
+ */
 export function renderAfter(
   ordering: Ordering,
   keys: readonly (Operand | null)[],
-  alias: Fragment,
-  aliases: Aliases,
+  columns: readonly Fragment[],
 ): Fragment {
-  const columns = ordering.keys.map((key) => orderExpression(key, alias, aliases));
   if (isPlain(ordering)) {
     // A row comparison is one range of an index; the general form below is not.
     const symbol = keyword(ordering.keys[0]?.direction === 'desc' ? '<' : '>');

@@ -25,6 +25,18 @@ const SHAPES: readonly (readonly [name: string, entity: string, query: string, p
     join "ws7_shop"."tags" "r0" on`,
   ],
   [
+    'in the order of related records joins their table',
+    'orders',
+    'sort=customer.name&count=none',
+    `from "ws7_shop"."orders" "r0" left join "ws7_shop"."customers" "o1" on "o1"."id" = "r0"."customerId" order by "$sort0" asc`,
+  ],
+  [
+    'that is deep joins them before it finds the ids',
+    'orders',
+    'page=250&size=4&sort=customer.name&count=none',
+    `left join "ws7_shop"."customers" "o3" on "o3"."id" = "d2"."customerId" order by "o3"."name" asc`,
+  ],
+  [
     'with expansions joins them to the page alone',
     'orders',
     'expand=customer,items&sort=total',
