@@ -46,7 +46,9 @@ export function makeDocumentationMount(folder: string): Mount {
     const file = readFile(path).then((bytes) => ({ bytes, isCompressed, hasBrotli, tag: computeTag(bytes) }));
     files.set(path, file);
     file.catch(() => files.delete(path));
-    return file;
+    return file.catch((error: NodeJS.ErrnoException) => {
+      throw error.code === 'ENOENT' ? builtAgain() : error;
+    });
   };
   return {
     ...DEFAULT_ERROR_HANDLING,
@@ -74,6 +76,8 @@ export function makeDocumentationMount(folder: string): Mount {
     },
   };
 }
+
+const builtAgain = (): Error => notFound('PATH_NOT_FOUND', 'The documentation was built again: start the server again');
 
 /** Page for addresses without one, as VitePress names it. */
 const MISSING = '404.html';

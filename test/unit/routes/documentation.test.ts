@@ -20,6 +20,7 @@ const write = (name: string, text: string): void => {
 write('index.html', '<!doctype html>home');
 write('404.html', '<!doctype html>nothing here');
 write('limits.html', '<!doctype html>limits');
+write('gone.html', '<!doctype html>gone');
 write('recipes/index.html', '<!doctype html>recipes');
 write('assets/app.1a2b.js', 'let app;');
 writeFileSync(join(folder, 'assets/secret.pem'), 'secret');
@@ -57,6 +58,13 @@ const get = (path: string, headers: Record<string, string> = {}, method = 'GET',
       .on('error', reject)
       .end();
   });
+
+test('a page that a later build has taken away is not found', async () => {
+  for (const name of ['gone.html', 'gone.html.br']) rmSync(join(folder, name));
+  const { status, body } = await get('/docs/gone');
+  assert.equal(status, 404, body.toString());
+  assert.match(body.toString(), /start the server again/);
+});
 
 const PAGES: readonly (readonly [path: string, text: string])[] = [
   ['/docs/', 'home'],
