@@ -167,6 +167,13 @@ test('cards of a board are moved by mouse, menu and keys, each back by its undo'
   await lane(/^done, 13 records/)
     .getByText('sum of hours: 19.50')
     .waitFor();
+  // The company has its name, and leads to it.
+  await lane(/^waiting/)
+    .getByRole('listitem')
+    .filter({ hasText: 'ticket 41' })
+    .filter({ hasText: 'company Acme' })
+    .getByRole('link', { name: 'Acme' })
+    .waitFor();
   // A column has its own pages.
   const cards = lane(/^open/).getByRole('listitem');
   await cards.nth(24).waitFor();

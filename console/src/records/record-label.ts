@@ -2,6 +2,7 @@
 import { listLabelFields, printLabel } from '../../../src/model/label.ts';
 import { Digits } from '../api/json.ts';
 import type { EntityDocument } from '../api/schema.ts';
+import type { RecordColumn } from './fields.ts';
 import { getId, getMember, type RecordValue } from './value.ts';
 
 /** Returns the label of an entity: a field or a template; undefined if it has none. */
@@ -30,3 +31,14 @@ export function findRecordLabel(record: RecordValue, label: string | undefined):
 /** Returns the label of a record, or its id. */
 export const getRecordLabel = (record: RecordValue, label: string | undefined): string =>
   findRecordLabel(record, label) ?? `record ${getId(record)}`;
+
+/** Returns the name of the record that a column leads to, where the list has it expanded, or undefined. */
+export function findRelatedName(
+  record: RecordValue,
+  { name, relation, label }: Pick<RecordColumn, 'name' | 'relation' | 'label'>,
+): string | undefined {
+  if (label === undefined) return undefined;
+  const related = getMember(record, relation?.name ?? '') as RecordValue | null | undefined;
+  if (related === null || related === undefined || getId(related) !== String(getMember(record, name))) return undefined;
+  return findRecordLabel(related, label);
+}

@@ -5,7 +5,6 @@ import { useInfiniteQuery, useQuery } from '@tanstack/react-query';
 import { useRef, useState } from 'react';
 import { pluralize } from '../format/amount.ts';
 import type { Chip } from '../records/filter.ts';
-import { listLabelPaths } from '../records/record-label.ts';
 import type { Row } from '../records/rows.ts';
 import { listEnumValues } from '../records/value.ts';
 import { ErrorAlert } from '../shell/error-alert.tsx';
@@ -152,7 +151,7 @@ function ColumnView(props: ColumnProps) {
       query,
       chips: [chip],
       sort: query.sort,
-      fields: [field, ...listLabelPaths(fields.label), ...fields.columns.map(({ name }) => name)],
+      fields: [field, ...fields.names],
       size: PAGE_SIZE,
     }),
   );

@@ -4,7 +4,7 @@ import { Link } from '@tanstack/react-router';
 import { type KeyboardEvent, type ReactNode, useEffect, useRef } from 'react';
 import type { TimeZone } from '../format/datetime.ts';
 import { CellValue, recordScreenPath } from '../records/cell-value.tsx';
-import { getRecordLabel } from '../records/record-label.ts';
+import { findRelatedName, getRecordLabel } from '../records/record-label.ts';
 import type { EntityRef } from '../records/requests.ts';
 import type { Row } from '../records/rows.ts';
 import { getId, getMember, type RecordValue } from '../records/value.ts';
@@ -67,8 +67,16 @@ export function Card({ entityRef, row, fields, zone, menu, onMoveKey, onDrag, ta
       </span>
       {fields.columns.map((column) => (
         <span key={column.name} className="card-field">
-          <span className="card-name">{column.name}</span>{' '}
-          <CellValue workspace={entityRef} column={column} value={getMember(record, column.name)} zone={zone} />
+          <span className="card-name">
+            {(column.label === undefined ? undefined : column.relation?.name) ?? column.name}
+          </span>{' '}
+          <CellValue
+            workspace={entityRef}
+            column={column}
+            value={getMember(record, column.name)}
+            zone={zone}
+            relatedName={findRelatedName(record, column)}
+          />
         </span>
       ))}
     </li>

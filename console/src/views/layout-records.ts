@@ -51,7 +51,7 @@ const printSearch = (
   stringifySearch({
     ...toFilterSearch({ ...query, chips: [...query.chips, ...chips], sort }),
     fields: [...new Set(['id', ...fields])].join(','),
-    expand: '',
+    expand: [...new Set(fields.flatMap((name) => name.split('.').slice(0, -1)))].join(','),
     size: String(size),
     after,
     count: 'none',
@@ -80,6 +80,8 @@ export const cardsQuery = (request: CardsRequest) =>
 export interface CardFields {
   readonly label: string | undefined;
   readonly columns: readonly RecordColumn[];
+  /** Fields of the request for these, with the labels of related records by their paths. */
+  readonly names: readonly string[];
 }
 
 /** Chooses the fields of cards. `columns`: those of the view; `group`: the field that the place of a card shows. */
@@ -88,7 +90,13 @@ export function chooseCardFields(entity: EntityDocument, columns: readonly Recor
   const labelPaths = listLabelPaths(label);
   const isShown = ({ name, type }: RecordColumn): boolean =>
     !labelPaths.includes(name) && name !== group && type !== 'id' && type !== 'json';
-  return { label, columns: columns.filter(isShown).slice(0, MOST_FIELDS) };
+  const chosen = columns.filter(isShown).slice(0, MOST_FIELDS);
+  const names = chosen.flatMap(({ name, relation, label: related }) =>
+    related === undefined || relation === undefined
+      ? [name]
+      : [name, `${relation.name}.id`, ...listLabelPaths(related, relation.name)],
+  );
+  return { label, columns: chosen, names: [...labelPaths, ...names] };
 }
 
 /** A card that has got another value, while that is written and the layout loads again. */

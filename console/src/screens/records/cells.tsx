@@ -8,9 +8,9 @@ import type { GridDrawing } from '../../grid/grid-types.ts';
 import type { CellDraft } from '../../records/cell-drafts.ts';
 import { CellValue } from '../../records/cell-value.tsx';
 import type { RecordColumn } from '../../records/fields.ts';
-import { findRecordLabel } from '../../records/record-label.ts';
+import { findRelatedName } from '../../records/record-label.ts';
 import type { Row } from '../../records/rows.ts';
-import { getId, getMember, type RecordValue } from '../../records/value.ts';
+import { getMember } from '../../records/value.ts';
 import { Icon } from '../../shell/icon.tsx';
 import { CellEditor } from './cell-editor.tsx';
 import { SelectLoaded } from './select-loaded.tsx';
@@ -19,14 +19,6 @@ import type { RecordsState } from './use-records.ts';
 
 const getRefusal = (draft: CellDraft | undefined): string | undefined =>
   draft?.kind === 'refused' ? draft.message : undefined;
-
-/** Returns the name of the related record, if the list has it for this id. */
-function getRelatedName(record: RecordValue, { name, relation, label }: RecordColumn): string | undefined {
-  if (label === undefined) return undefined;
-  const related = getMember(record, relation?.name ?? '') as RecordValue | null | undefined;
-  if (related === null || related === undefined || getId(related) !== String(getMember(record, name))) return undefined;
-  return findRecordLabel(related, label);
-}
 
 export interface CellsOptions {
   readonly state: RecordsState;
@@ -112,7 +104,7 @@ export function useCells({ state, zone, editing, selected, setSelected }: CellsO
             value={getMember(record, name)}
             zone={zone}
             fullLength={truncatedLengths.get(name)}
-            relatedName={getRelatedName(record, column)}
+            relatedName={findRelatedName(record, column)}
             hasOpenButton
           />
         );
