@@ -89,7 +89,7 @@ async function listMembers(options: MemberOptions): Promise<void> {
     describeMember(member),
     member.role,
     member.person?.name ?? '',
-    member.person?.lastSignInAt ?? (member.email === null ? '' : 'invited'),
+    findLastSignIn(member),
     member.createdAt,
   ]);
 }
@@ -106,6 +106,9 @@ async function removeMember(id: string, options: MemberOptions): Promise<void> {
   await printResult(options, { removed: id }, () => `Removed member ${id} of ${name}`);
 }
 
+/** Returns the time of the last sign-in, or the word for a person who has not come yet. */
+const findLastSignIn = ({ person, email }: Member): string => person?.lastSignInAt ?? (email === null ? '' : 'invited');
+
 const describeMember = ({ email, claim }: Member): string => email ?? `claim ${claim}`;
 
 const printMember = (options: GlobalOptions, member: Member): Promise<void> =>
@@ -114,6 +117,7 @@ const printMember = (options: GlobalOptions, member: Member): Promise<void> =>
       ['Id', member.id],
       ['Member', describeMember(member)],
       ['Role', member.role],
-      ['Name', member.person?.name ?? 'invited'],
+      ['Name', member.person?.name ?? '-'],
+      ['Last sign-in', findLastSignIn(member) || '-'],
     ]),
   );
