@@ -313,7 +313,7 @@ function parseNewMember({ email, claim, role }: Static<typeof NewMember>, report
   return { email: address ?? null, claim: claim ?? null, role };
 }
 
-const nameMember = ({ email, claim }: Pick<Member, 'email' | 'claim'>): string => email ?? claim ?? '';
+const nameMember = ({ email, claim }: Pick<Member, 'email' | 'claim'>): string => email ?? `claim ${claim}`;
 
 const noMember = (id: string) => notFound('MEMBER_NOT_FOUND', `Member ${id} does not exist`);
 

@@ -22,6 +22,7 @@ const CASES: readonly (readonly [sentence: string, entry: Activity])[] = [
     'changed 1 record of tags by an import',
     entry('records.import', { subject: 'tags', details: { inserted: 0, updated: 1 } }),
   ],
+  ['added the member claim support', entry('members.create', { subject: 'claim support' })],
   ['saved the identity provider', entry('identityProvider.update')],
   ['cancelled migration 7', entry('migrations.cancel', { subject: '7' })],
   ['changed the row rules of orders', entry('rowRules.update', { subject: '', entity: 'orders' })],
