@@ -63,6 +63,15 @@ export function makeSeries(
   });
 }
 
+/** Shortens the first day of a month, a quarter or a year to its name: `2026-01`, `2026-Q1`, `2026`; a day and a week stay. */
+export function shortenDate(day: string, part: string): string {
+  const [, year, month] = /^(.+)-(\d\d)-\d\d$/.exec(day) ?? [];
+  if (year === undefined) return day;
+  if (part === 'month') return `${year}-${month}`;
+  if (part === 'quarter') return `${year}-Q${Math.ceil(Number(month) / 3)}`;
+  return part === 'year' ? year : day;
+}
+
 const STEPS = [1, 2, 2.5, 5, 10];
 const MOST_TICKS = 5;
 

@@ -23,7 +23,7 @@ import {
   shortenDigits,
 } from './aggregates.ts';
 import { Chart } from './chart.tsx';
-import { MOST_SERIES, makeSeries, type Series } from './chart-data.ts';
+import { MOST_SERIES, makeSeries, type Series, shortenDate } from './chart-data.ts';
 import { printValue } from './summary-line.tsx';
 import type { Presentation } from './view-state.ts';
 
@@ -129,7 +129,11 @@ export function ChartPanel({ entityRef, schema, entity, query, zone, presentatio
     by: by.text,
     split: split?.text,
     values: aggregates.map(({ text }) => text),
-    print: (value, member) => shortenDigits(formatValue(value, types.get(member) ?? 'string', zone)),
+    print: (value, member) => {
+      const text = shortenDigits(formatValue(value, types.get(member) ?? 'string', zone));
+      const part = groupings.find((one) => one.text === member)?.part;
+      return part === undefined ? text : shortenDate(text, part);
+    },
   });
   const names = new Map(aggregates.map((one) => [one.text, describeAggregate(one)]));
   const named = series.map((one) => ({

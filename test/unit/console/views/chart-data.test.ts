@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { parseExact } from '../../../../console/src/api/json.ts';
 import type { RecordValue } from '../../../../console/src/records/value.ts';
 import { shortenDigits } from '../../../../console/src/views/aggregates.ts';
-import { MOST_SERIES, makeSeries, makeTicks } from '../../../../console/src/views/chart-data.ts';
+import { MOST_SERIES, makeSeries, makeTicks, shortenDate } from '../../../../console/src/views/chart-data.ts';
 
 const groups = (text: string) => parseExact(text) as readonly RecordValue[];
 const print = (value: unknown): string => String(value);
@@ -82,3 +82,14 @@ test('digits are shortened to two decimal places, exactly', () => {
   };
   for (const [text, expected] of Object.entries(cases)) assert.equal(shortenDigits(text), expected);
 });
+
+for (const [day, part, name] of [
+  ['2026-10-01', 'month', '2026-10'],
+  ['2026-10-01', 'quarter', '2026-Q4'],
+  ['2026-03-01', 'quarter', '2026-Q1'],
+  ['2026-01-01', 'year', '2026'],
+  ['2026-01-05', 'week', '2026-01-05'],
+  ['2026-01-05', 'day', '2026-01-05'],
+  ['infinity', 'month', 'infinity'],
+] as const)
+  test(`${day} by ${part} is ${name}`, () => assert.equal(shortenDate(day, part), name));
