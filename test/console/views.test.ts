@@ -249,9 +249,77 @@ test('a chart shows an aggregate by month and as a table, and is pinned to the o
   await choose(page, 'Remove from the overview');
 });
 
+test('records of a calendar are moved to another day by mouse, menu and keys', async ({ open }) => {
+  await desk.create(
+    'tickets',
+    Array.from({ length: 7 }, (_, at) => ({
+      subject: `meeting ${at + 1}`,
+      due: '2026-05-13',
+      opened: '2026-05-20T10:30:00Z',
+    })),
+  );
+  const meetings = 'sort=id&filter=subject,startsWith,meeting';
+  const page = await open({ key: desk.key, path: `${TICKETS}?layout=calendar&group=due&day=2026-05-01&${meetings}` });
+  const day = (date: string, count: number) =>
+    page.getByRole('region', { name: new RegExp(`${date}, ${count} records?$`) });
+  const card = (subject: string) => page.getByRole('link', { name: subject, exact: true });
+  await page.getByRole('heading', { name: 'May 2026' }).waitFor();
+  await day('2026-05-13', 7).getByText('+3 more').waitFor();
+  await card('meeting 1').dragTo(day('2026-05-15', 0));
+  await page.getByText('meeting 1 is moved to 2026-05-15.').waitFor();
+  await day('2026-05-15', 1).waitFor();
+  assert.equal((await readTicket('meeting 1')).due, '2026-05-15');
+
+  await button(page, 'Move meeting 2').click();
+  await page.getByRole('menuitem', { name: 'Move to another day' }).click();
+  const dialog = page.getByRole('dialog', { name: 'Move meeting 2' });
+  await dialog.getByLabel('Day').fill('2026-05-06');
+  await page.keyboard.press('Enter');
+  // A move is followed by another, though the layout may still load after the first.
+  await page.locator('section.day[aria-label*="2026-05-06"]').getByRole('link', { name: 'meeting 2' }).focus();
+  await page.keyboard.press('Shift+ArrowDown');
+  await page.getByText('meeting 2 is moved to 2026-05-13.').waitFor();
+  await day('2026-05-13', 6).waitFor();
+  await page.locator('a:focus').filter({ hasText: 'meeting 2' }).waitFor();
+  assert.equal((await readTicket('meeting 2')).due, '2026-05-13');
+
+  // The link of a day lists all of its records.
+  await page.getByRole('link', { name: '2 more records of 2026-05-13' }).click();
+  await rows(page, 6).waitFor();
+});
+
+test('the time of a datetime stays when a week moves it, and the move is undone', async ({ open }) => {
+  await desk.create(
+    'tickets',
+    Array.from({ length: 3 }, (_, at) => ({ subject: `call ${at + 1}`, opened: '2026-06-10T10:30:00Z' })),
+  );
+  const page = await open({
+    key: desk.key,
+    path: `${TICKETS}?layout=calendar&group=due&day=2026-06-03&sort=id&filter=subject,startsWith,call`,
+  });
+  const day = (date: string, count: number) =>
+    page.getByRole('region', { name: new RegExp(`${date}, ${count} records?$`) });
+  await page.getByLabel('Days by').selectOption('opened');
+  await page.getByText(/^Days in /).waitFor();
+  await page.getByLabel('Span').selectOption('week');
+  await page.getByRole('heading', { name: 'Week from 2026-06-01' }).waitFor();
+  await button(page, 'Next week').click();
+  await page.getByRole('heading', { name: 'Week from 2026-06-08' }).waitFor();
+  await day('2026-06-10', 3).waitFor();
+  await page.getByRole('link', { name: 'call 3', exact: true }).dragTo(day('2026-06-11', 0));
+  await page.getByText('call 3 is moved to 2026-06-11.').waitFor();
+  await day('2026-06-11', 1).waitFor();
+  assert.equal((await readTicket('call 3')).opened, '2026-06-11T10:30:00Z');
+  await button(page, 'Undo the move').click();
+  await day('2026-06-10', 3).waitFor();
+  assert.equal((await readTicket('call 3')).opened, '2026-06-10T10:30:00Z');
+});
+
 const LAYOUTS: readonly object[] = [
   { name: 'Looks: grid', filter: ['status,eq,waiting'], columns: ['id', 'gone'], summary: ['sum:hours', 'max:gone'] },
   { name: 'Looks: board', layout: 'board', group: ['status'], summary: ['sum:hours'] },
+  { name: 'Looks: calendar', layout: 'calendar', group: ['due'] },
+  { name: 'Looks: week', layout: 'calendar', group: ['opened:week'] },
   { name: 'Looks: number', layout: 'chart', chart: 'number', summary: ['count', 'sum:hours', 'sum:gone'] },
   { name: 'Looks: bars', layout: 'chart', group: ['status', 'company.name'] },
   { name: 'Looks: line', layout: 'chart', chart: 'line', group: ['due:week'], summary: ['sum:hours', 'avg:hours'] },
@@ -268,6 +336,8 @@ for (const colorScheme of ['light', 'dark'] as const)
       await page.setViewportSize({ width: 1280, height: 800 });
       await tab(page, name).click();
       await current(page, name).waitFor();
+      // The month of the records.
+      if (/calendar|week/.test(name)) await page.goto(`${page.url()}&day=2026-03-15`);
       if (name !== 'Looks: grid')
         await page.locator('.card, .chart svg, .chart-number, .chart-area table').first().waitFor();
       assert.deepEqual(await violationsOf(page), [], name);

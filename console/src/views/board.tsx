@@ -161,10 +161,12 @@ function ColumnView(props: ColumnProps) {
   );
   const rows = [
     ...arriving.map(({ row }) => row),
-    ...loaded.filter(({ id }) => {
-      const moving = moves.moving.get(id);
-      return moving === undefined || moving.value === place;
-    }),
+    ...loaded
+      .filter(({ id }) => {
+        const moving = moves.moving.get(id);
+        return moving === undefined || moving.value === place;
+      })
+      .map(moves.applyMove),
   ];
   const words = toWords(place);
   return (

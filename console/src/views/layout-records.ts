@@ -1,6 +1,6 @@
 // Records of boards and calendars: their cards, and the write that moves one.
 import { infiniteQueryOptions, keepPreviousData, queryOptions, useQueryClient } from '@tanstack/react-query';
-import { useState } from 'react';
+import { useRef, useState } from 'react';
 import { stringifySearch } from '../address.ts';
 import { isApiError } from '../api/api-error.ts';
 import type { Json } from '../api/json.ts';
@@ -101,6 +101,7 @@ export function chooseCardFields(entity: EntityDocument, columns: readonly Recor
 
 /** A card that has got another value, while that is written and the layout loads again. */
 interface Moving {
+  /** Record with the new value; its version is the one before. */
   readonly row: Row;
   readonly value: Json;
 }
@@ -121,25 +122,40 @@ export interface Move {
   readonly title: string;
 }
 
-/** Returns the cards on the move, and the function that writes the field of one, if it still has the version that was read. */
+/** Replaces a record in all pages of a layout's cards; other answers, such as aggregates, stay. */
+function replaceRow(answer: unknown, row: Row): unknown {
+  const { pages, rows } = (answer ?? {}) as { readonly pages?: readonly unknown[]; readonly rows?: readonly Row[] };
+  if (pages !== undefined) return { ...(answer as object), pages: pages.map((page) => replaceRow(page, row)) };
+  if (rows === undefined) return answer;
+  return { ...(answer as object), rows: rows.map((one) => (one.id === row.id ? row : one)) };
+}
+
+/**
+ * Returns the cards on the move, and the function that writes the field of one, if it still has the version that was read.
+ * A card that is moved again before the layout has loaded is written after the first move, with the version of that.
+ */
 export function useMoves(entityRef: EntityRef, field: string) {
   const client = useQueryClient();
   const [moving, setMoving] = useState<ReadonlyMap<string, Moving>>(new Map());
   const [error, setError] = useState<unknown>();
   const [last, setLast] = useState<LastMove>();
-  const reload = () => client.invalidateQueries({ queryKey: layoutKey(entityRef) });
+  const writes = useRef(new Map<string, Promise<Row | undefined>>());
+  const queryKey = layoutKey(entityRef);
 
-  async function move({ row, before, value, place, title }: Move): Promise<void> {
-    if (moving.has(row.id)) return;
-    setError(undefined);
-    setLast(undefined);
-    setMoving((all) => new Map(all).set(row.id, { row, value }));
+  async function write({ row, before, value, place, title }: Move, earlier: Promise<Row | undefined> | undefined) {
+    const current = earlier === undefined ? row : await earlier;
+    // The earlier move has failed, and its error is on the page.
+    if (current === undefined) return undefined;
     try {
-      const update = { id: row.id, version: row.version, values: new Map([[field, value]]) };
+      const update = { id: row.id, version: current.version, values: new Map([[field, value]]) };
       const { record, version } = await updateRecord(entityRef, update, createIdempotencyKey());
       const words = `${title} is moved to ${place}`;
+      const written = { ...row, record: { ...row.record, ...record }, version };
       announce(words);
-      setLast({ row: { ...row, record: { ...row.record, ...record }, version }, before, words });
+      setLast({ row: written, before, words });
+      // Another change may cancel the load that follows, and the version would be the one before.
+      client.setQueriesData({ queryKey }, (answer: unknown) => replaceRow(answer, written));
+      return written;
     } catch (thrown) {
       const isStale = isApiError(thrown) && thrown.status === 412;
       setError(
@@ -147,15 +163,31 @@ export function useMoves(entityRef: EntityRef, field: string) {
           ? new Error(`${title} was changed meanwhile. The current version is shown; yours was not saved.`)
           : thrown,
       );
+      return undefined;
     }
-    await reload();
+  }
+
+  async function move(request: Move): Promise<void> {
+    const { row, value } = request;
+    setError(undefined);
+    setLast(undefined);
+    const written = write(request, writes.current.get(row.id));
+    writes.current.set(row.id, written);
+    setMoving((all) => new Map(all).set(row.id, { row: { ...row, record: { ...row.record, [field]: value } }, value }));
+    await written;
+    await client.invalidateQueries({ queryKey });
+    // A later move of the same card ends by itself.
+    if (writes.current.get(row.id) !== written) return;
+    writes.current.delete(row.id);
     setMoving((all) => {
       const rest = new Map(all);
       rest.delete(row.id);
       return rest;
     });
   }
-  return { moving, move, error, last, dismiss: () => setLast(undefined) };
+  /** Returns a record with the value that it is moved to. */
+  const applyMove = (row: Row): Row => moving.get(row.id)?.row ?? row;
+  return { moving, move, applyMove, error, last, dismiss: () => setLast(undefined) };
 }
 
 export type Moves = ReturnType<typeof useMoves>;

@@ -6,10 +6,12 @@ import { useReloadLayouts } from './summary-line.tsx';
 import type { Layout } from './view-state.ts';
 
 const Board = lazy(async () => ({ default: (await import('./board.tsx')).Board }));
+const Calendar = lazy(async () => ({ default: (await import('./calendar.tsx')).Calendar }));
 const ChartView = lazy(async () => ({ default: (await import('./chart-view.tsx')).ChartView }));
 
 const VIEWS = new Map<Layout, typeof Board>([
   ['board', Board],
+  ['calendar', Calendar],
   ['chart', ChartView],
 ]);
 

@@ -112,6 +112,7 @@ export function ViewsBar({ entityRef, layout, columnNames }: ViewsBarProps) {
 const LAYOUT_WORDS: Readonly<Partial<Record<Layout, string>>> = {
   grid: 'Grid',
   board: 'Board',
+  calendar: 'Calendar',
   chart: 'Chart',
 };
 
