@@ -15,12 +15,18 @@ const texts = (maxItems: number, maxLength: number, description: string) =>
 
 const Columns = texts(200, 200, 'The columns in their order; null for those that the console shows by itself.');
 
+const Expand = texts(
+  20,
+  200,
+  'To-one relations whose records are shown by their labels; null for all that can be, empty for ids everywhere.',
+);
+
 const CONTENT = {
   filter: texts(20, 500, 'Filters as of a list, such as `status,eq,open`, combined with AND.'),
   or: texts(20, 500, 'Groups of conditions as of the parameter `or`.'),
   search: Type.String({ maxLength: 200, description: 'Words of a full text search; empty for none.' }),
   sort: texts(10, 250, 'Sort keys such as `total,desc`.'),
-  expand: texts(20, 200, 'To-one relations whose labels are columns.'),
+  expand: nullableShape(Expand),
   columns: nullableShape(Columns),
   pinned: texts(20, 200, 'Columns that stay in sight.'),
   widths: Type.Unsafe<Readonly<Record<string, number>>>({
@@ -50,7 +56,7 @@ export interface ViewContent {
   readonly or: readonly string[];
   readonly search: string;
   readonly sort: readonly string[];
-  readonly expand: readonly string[];
+  readonly expand: readonly string[] | null;
   readonly columns: readonly string[] | null;
   readonly pinned: readonly string[];
   readonly widths: Readonly<Record<string, number>>;
@@ -66,7 +72,7 @@ export const DEFAULT_CONTENT: ViewContent = {
   or: [],
   search: '',
   sort: [],
-  expand: [],
+  expand: null,
   columns: null,
   pinned: [],
   widths: {},

@@ -76,14 +76,15 @@ export const toColumnSearch = ({ visible, pinned, widths }: ColumnLayout): Searc
 
 /** Parses the state of an address. `layout`: its columns, which may come from the browser's memory. */
 export function parseViewState(search: Search, columns: ColumnLayout): ViewState {
-  const { chips, search: words, sort, expand } = parseListQuery(search);
+  const { chips, search: words, sort } = parseListQuery(search);
+  const [expand] = getAll(search, 'expand');
   const texts = (kind: 'filter' | 'or') => chips.filter((chip) => chip.kind === kind).map(({ text }) => text);
   return {
     filter: texts('filter'),
     or: texts('or'),
     search: words,
     sort,
-    expand,
+    expand: expand === undefined ? null : parseNames(expand),
     columns: columns.visible ?? null,
     pinned: columns.pinned,
     widths: Object.fromEntries(columns.widths),
@@ -100,7 +101,7 @@ export function toViewSearch(id: number | undefined, view: ViewState): Search {
     ],
     search: view.search,
     sort: view.sort,
-    expand: view.expand,
+    expand: [],
   };
   const columns = {
     visible: view.columns ?? undefined,
@@ -111,6 +112,7 @@ export function toViewSearch(id: number | undefined, view: ViewState): Search {
     view: id === undefined ? undefined : String(id),
     page: undefined,
     ...toSearch(query),
+    expand: view.expand?.join(','),
     ...toColumnSearch(columns),
     ...toPresentationSearch(view),
   };

@@ -61,7 +61,7 @@ describe('members', () => {
       or: [],
       search: '',
       sort: [],
-      expand: [],
+      expand: null,
       columns: null,
       pinned: [],
       widths: {},
@@ -75,14 +75,15 @@ describe('members', () => {
   });
 
   test('a change has the members that it names; the others stay', async () => {
-    const { id } = await create({ filter: ['status,eq,open'], widths: { status: 90 } });
+    const { id } = await create({ filter: ['status,eq,open'], widths: { status: 90 }, expand: [] });
     const { json } = await send('PUT', `/${id}`, { layout: 'board', group: ['status'], overview: true });
-    const { filter, widths, layout, group, overview, version } = json.data;
+    const { filter, widths, expand, layout, group, overview, version } = json.data;
     assert.deepEqual(
-      { filter, widths, layout, group, overview, version },
+      { filter, widths, expand, layout, group, overview, version },
       {
         filter: ['status,eq,open'],
         widths: { status: 90 },
+        expand: [],
         layout: 'board',
         group: ['status'],
         overview: true,

@@ -18,7 +18,7 @@ const PLAIN: ViewState = {
   or: [],
   search: '',
   sort: [],
-  expand: [],
+  expand: null,
   columns: null,
   pinned: ['id'],
   widths: {},
@@ -52,7 +52,8 @@ function readBack(id: number | undefined, view: ViewState): ViewState {
 }
 
 test('an address holds a view whole', () => {
-  for (const view of [PLAIN, FULL, { ...PLAIN, pinned: [] }]) assert.deepEqual(readBack(7, view), view);
+  for (const view of [PLAIN, FULL, { ...PLAIN, pinned: [] }, { ...PLAIN, expand: [] }])
+    assert.deepEqual(readBack(7, view), view);
   assert.equal(stringifySearch(toViewSearch(undefined, PLAIN)), '');
   assert.equal(stringifySearch(toViewSearch(7, PLAIN)), '?view=7');
 });
