@@ -236,6 +236,7 @@ test('a record that leaves the filter stays in sight until a reload', async ({ o
   await page.keyboard.press('Enter');
   const row = page.locator('[role=row][data-note=filteredOut]').filter({ hasText: 'paid' });
   await row.getByText('No longer matches').waitFor();
+  await row.locator('.grid-note svg').waitFor();
   assert.equal(await row.getAttribute('aria-description'), 'No longer matches');
   const notice = page.getByRole('status').filter({ hasText: '1 changed record no longer matches the filter.' });
   await notice.getByRole('button', { name: 'Keep in the list' }).click();

@@ -49,7 +49,7 @@ function GridRowInner<Row>(props: GridRowProps<Row>) {
       ))}
       {note !== undefined && (
         <span className="grid-note" aria-hidden="true">
-          {note.text}
+          {note.icon} {note.text}
         </span>
       )}
     </div>

@@ -24,6 +24,7 @@ export interface RowNote {
   /** Name of the style. */
   readonly kind: string;
   readonly text: string;
+  readonly icon?: ReactNode;
 }
 
 export interface GridRowView<Row> {

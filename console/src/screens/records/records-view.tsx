@@ -15,6 +15,7 @@ import { useRememberList } from '../../records/last-list.ts';
 import { isFiltered, nextSort } from '../../records/list-query.ts';
 import type { LiveRows, RowMark } from '../../records/live-rows.ts';
 import type { Row } from '../../records/rows.ts';
+import { Icon } from '../../shell/icon.tsx';
 import { useMayAdminister } from '../../shell/permissions.ts';
 import { ScreenFrame } from '../../shell/screen-frame.tsx';
 import { useScreenShortcuts } from '../../shell/shortcuts.ts';
@@ -286,7 +287,7 @@ export function RecordsView(props: RecordsViewProps) {
 }
 
 const NOTES: Readonly<Record<RowMark | 'filteredOut', RowNote>> = {
-  filteredOut: { kind: 'filteredOut', text: 'No longer matches' },
+  filteredOut: { kind: 'filteredOut', text: 'No longer matches', icon: <Icon name="warning" size={12} /> },
   changed: { kind: 'changed', text: 'Changed' },
   meanwhile: { kind: 'meanwhile', text: 'Changed meanwhile' },
   removed: { kind: 'removed', text: 'Removed' },
