@@ -263,7 +263,7 @@ test('a related record is found at the server', async ({ open }) => {
   // Searched in the columns beside the name, too.
   await page.locator('.value-editor').fill('hopp US');
   await page.locator('[role=option][aria-selected=true]').filter({ hasText: 'Grace Hopper' }).waitFor();
-  await until('one record is found', async () => (await page.getByRole('option').count()) === 1);
+  await until('one record is found', async () => (await page.getByRole('listbox').getByRole('option').count()) === 1);
   await page.keyboard.press('Enter');
   await cell(page, 2, 6).filter({ hasText: 'Grace Hopper' }).waitFor();
   assert.match((await shop.call('orders/3')).text, /"customerId":3/);
