@@ -70,6 +70,8 @@ interface Provider {
 }
 
 export const MAX_TICKET_SECONDS = 600;
+// The process that began a sign-in may have a clock ahead of this one's, and a provider may send the browser back at once.
+const MAX_AHEAD_SECONDS = 60;
 const TIMEOUT_SECONDS = 5;
 const METADATA_MS = 10 * 60_000;
 // Time after a failure in which the provider is not asked again, however many people want to sign in.
@@ -129,7 +131,7 @@ export function makeOpenIdSignIn(options: OpenIdSignInOptions): OpenIdSignIn {
         const [seconds = '', , path = ''] = ticket.split('.');
         if (!isSame(await derive('state', ticket), state)) continue;
         const age = now() / 1000 - Number(seconds);
-        if (!(age >= 0 && age <= MAX_TICKET_SECONDS)) break;
+        if (!(age >= -MAX_AHEAD_SECONDS && age <= MAX_TICKET_SECONDS)) break;
         return { ticket, answer, returnTo: Buffer.from(path, 'base64url').toString() };
       }
       throw new SignInError('outdated', 'the sign-in was started in another browser, or too long ago');

@@ -318,6 +318,23 @@ test('an answer counts once, in the browser that began, and of this provider', a
   assert.equal((await browser.visit(back, `${PUBLIC}/console/`)).url, `${PUBLIC}/console/`);
 });
 
+test('a sign-in that a process with a clock ahead has begun is completed by another, up to a minute', async ({
+  mock,
+}) => {
+  for (const [seconds, end] of [
+    [50, `${PUBLIC}/console/`],
+    [90, `${PUBLIC}/console/sign-in/callback`],
+  ] as const) {
+    provider.choose(ADA);
+    const browser = makeBrowser(PUBLIC, server.url);
+    mock.timers.enable({ apis: ['Date'], now: Date.now() + seconds * 1000 });
+    const { url } = await browser.visit(`${PUBLIC}/console/sign-in`, `${provider.url}/auth`);
+    mock.timers.reset();
+    const visit = await browser.visit(url, `${PUBLIC}/console/`);
+    assert.equal(visit.url.split('?')[0], end, visit.text);
+  }
+});
+
 test('a code that was used is refused, and each sign-in is a session of its own', async () => {
   const { browser, back } = await beginAs(ADA);
   const planted = browser.cookies(PUBLIC);
