@@ -17,6 +17,7 @@ import { makeReadiness, type Readiness, type ReadinessState } from './readiness.
 import { makeServices, type Services } from './services.ts';
 import { removeActivity } from './store/activity.ts';
 import { loadOperatorHash } from './store/credentials.ts';
+import { makeSizeMeter } from './store/instance.ts';
 import { removeRolloutPlans } from './store/rollouts.ts';
 import { makeTextOrder } from './store/text-order.ts';
 import { makeTimelineWatch } from './store/timeline.ts';
@@ -74,6 +75,7 @@ export function makeApp(config: Config, connection: Route, observer: Observer): 
     observer,
   });
   const operatorKey = makeOperatorKeyWatch(config, services, readiness);
+  const size = makeSizeMeter(databases.directory);
   const jobs = makeJobs({
     jobs: [
       { name: 'watch-operator-key', scope: 'process', everyMs: OPERATOR_MS, run: operatorKey.check },
@@ -85,13 +87,18 @@ export function makeApp(config: Config, connection: Route, observer: Observer): 
       { name: 'note-session-use', scope: 'process', everyMs: FLUSH_MS, run: sessions.flush },
       { name: 'remove-sessions', scope: 'process', everyMs: SESSION_SWEEP_MS, run: sessions.sweep },
       ...buildSweepJobs(config, services),
-      ...buildWatchJobs(services, observer),
+      ...buildWatchJobs(services, observer, size.run),
       { name: 'make-backups', scope: 'process', everyMs: services.schedule.pauseMs, run: services.schedule.runIfDue },
     ],
     log,
   });
   const findTopology = makeFindTopology(services, observer, jobs);
-  observer.registerMetrics([...services.figures, ...services.schedule.metrics(), ...getJobMetrics(jobs)]);
+  observer.registerMetrics([
+    ...services.figures,
+    ...size.metrics,
+    ...services.schedule.metrics(),
+    ...getJobMetrics(jobs),
+  ]);
 
   function startServing(operatorHash: string | undefined): void {
     if (!readiness.open(operatorHash, databases.topology !== ONE_DATABASE)) return;
@@ -251,10 +258,15 @@ const buildWebhookJobs = ({ webhooks }: Config, { sending }: Services['webhooks'
 ];
 
 /** Jobs that detect silent changes of the database: another order of texts, another timeline. */
-function buildWatchJobs({ databases: { directory }, registry }: Services, { log }: Observer): readonly Job[] {
+function buildWatchJobs(
+  { databases: { directory }, registry }: Services,
+  { log }: Observer,
+  measureSize: () => Promise<void>,
+): readonly Job[] {
   const textOrder = makeTextOrder({ db: directory, log });
   const timeline = makeTimelineWatch(directory, registry.invalidateAll);
   return [
+    { name: 'measure-database', scope: 'process', everyMs: USAGE_MEASURE_MS, run: measureSize },
     { name: 'watch-timeline', scope: 'process', everyMs: TIMELINE_MS, run: timeline.check },
     { name: 'rebuild-text-indexes', scope: 'process', everyMs: textOrder.pauseMs, run: textOrder.check },
   ];

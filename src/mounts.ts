@@ -27,7 +27,7 @@ import { listSettings } from './settings.ts';
 export function buildMounts(
   config: Config,
   services: Services,
-  { log, metrics }: Observer,
+  { log, metrics, statistics }: Observer,
   readiness: ReadinessState,
 ): Mount[] {
   const {
@@ -86,6 +86,7 @@ export function buildMounts(
         isEmbedded: config.databaseUrl === undefined,
         address: services.databaseAddress,
         settings: listSettings(config),
+        statistics,
       },
       backups: services.backups,
       usage: { measure: services.quotas.measure, findWorkspace: services.cache.get },

@@ -7,6 +7,14 @@ import { AggregatorRegistry, Counter, collectDefaultMetrics, Gauge, Histogram, R
 import type { Config } from './config.ts';
 import type { HistogramMetric, Metric } from './metric.ts';
 import { makeRequestMetrics } from './request-metrics.ts';
+import {
+  makeStatistics,
+  SAMPLE_MS,
+  SLOW_MS,
+  type SlowRequest,
+  type Statistics,
+  type StatisticsRecorder,
+} from './statistics.ts';
 import { isWorker, requestPrimary, respondToWorkers } from './workers/primary.ts';
 
 export interface Log {
@@ -34,6 +42,8 @@ export interface Observer {
   registerMetrics(metrics: readonly (Metric | HistogramMetric)[]): void;
   /** Returns the metrics in Prometheus text format 0.0.4. */
   metrics(): Promise<string>;
+  /** Returns figures of the last hour, of all processes of this server. */
+  statistics(): Promise<Statistics>;
   /** Writes the lines that are left, for a second at most. Nothing can be logged afterwards. */
   close(): Promise<void>;
 }
@@ -68,6 +78,8 @@ export function makeObserver(config: Pick<Config, 'logLevel'>, isTerminal: boole
   const requests = makeRequestMetrics();
   // The library's types know only its own classes, and its registry only `get` of them.
   for (const metric of requests.metrics) registry.registerMetric(metric as unknown as Counter);
+  const statistics = isWorker() ? undefined : startStatistics(() => registry.metrics());
+  const addSlow = statistics?.addSlow ?? sendSlow;
 
   return {
     log: {
@@ -79,6 +91,10 @@ export function makeObserver(config: Pick<Config, 'logLevel'>, isTerminal: boole
     request(observation) {
       const { operation, status, milliseconds, error } = observation;
       requests.count(operation, status, milliseconds / 1000);
+      if (milliseconds >= SLOW_MS) {
+        const { id, method, path } = observation;
+        addSlow({ id, method, path, operation, status, milliseconds, at: Date.now() });
+      }
       if (status >= 500 && error !== undefined && status !== 503) {
         logger.error({ ...toLogFields(observation), err: getRootCause(error) }, 'request failed');
       } else if (logger.isLevelEnabled('info')) logger.info(toLogFields(observation), 'request');
@@ -88,7 +104,11 @@ export function makeObserver(config: Pick<Config, 'logLevel'>, isTerminal: boole
         registry.registerMetric('buckets' in metric ? toHistogram(metric) : toPrometheusMetric(metric));
     },
     metrics: () => (isWorker() ? requestPrimary(METRICS, undefined, METRICS_TIMEOUT_MS) : registry.metrics()),
-    close: () => closeDestination(destination),
+    statistics: () => statistics?.read() ?? requestPrimary(STATISTICS, undefined, METRICS_TIMEOUT_MS),
+    async close() {
+      statistics?.stop();
+      await closeDestination(destination);
+    },
   };
 }
 
@@ -188,6 +208,8 @@ function toPrometheusMetric({ name, help, label = 'kind', read, aggregator }: Me
 }
 
 const METRICS = 'metrics';
+const STATISTICS = 'statistics';
+const SLOW_REQUEST = 'slow request';
 const METRICS_TIMEOUT_MS = 5000;
 
 /** Runs in the primary: responds to workers that need the metrics of all processes. */
@@ -199,6 +221,22 @@ export function serveWorkerMetrics(): void {
     () => performance.now(),
   );
   respondToWorkers(METRICS, metrics);
+  const statistics = startStatistics(metrics);
+  respondToWorkers(STATISTICS, statistics.read);
+  respondToWorkers(SLOW_REQUEST, statistics.addSlow);
+}
+
+/** Takes samples until stop(). */
+function startStatistics(metrics: () => Promise<string>): StatisticsRecorder & { readonly stop: () => void } {
+  const statistics = makeStatistics(metrics, Date.now);
+  // A worker that ends in the meantime may not respond; the next sample has what this one lacks.
+  const timer = setInterval(() => void statistics.sample().catch(() => undefined), SAMPLE_MS).unref();
+  return { ...statistics, stop: () => clearInterval(timer) };
+}
+
+/** Sends a slow request from a worker to the primary, as far as that responds. */
+function sendSlow(request: SlowRequest): void {
+  requestPrimary(SLOW_REQUEST, request, METRICS_TIMEOUT_MS).catch(() => undefined);
 }
 
 function toLogFields({ id, method, path, status, milliseconds }: RequestObservation): Record<string, unknown> {

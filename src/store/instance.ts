@@ -1,6 +1,7 @@
 // Facts about the whole installation: stored values by name, and properties of its database.
 import { randomBytes } from 'node:crypto';
 import type { Database } from '../database/pool.ts';
+import type { Metric } from '../metric.ts';
 import { sql, toQuery } from '../sql/fragment.ts';
 
 export async function loadFact(db: Database, name: string): Promise<string | undefined> {
@@ -55,4 +56,25 @@ export async function loadDatabaseFacts(db: Database): Promise<DatabaseFacts> {
   );
   const { version, name, bytes } = rows[0]!;
   return { version, name, bytes: Number(bytes) };
+}
+
+/** Measures the size of the database for the metrics, when `run` is called. */
+export function makeSizeMeter(db: Database): {
+  readonly run: () => Promise<void>;
+  readonly metrics: readonly Metric[];
+} {
+  let bytes = 0;
+  return {
+    async run() {
+      bytes = (await loadDatabaseFacts(db)).bytes;
+    },
+    metrics: [
+      {
+        name: 'wda_database_bytes',
+        help: 'Bytes of the database on disk, as measured last',
+        aggregator: 'max',
+        read: () => bytes,
+      },
+    ],
+  };
 }

@@ -11,6 +11,7 @@ const { test, keys, server } = useConsole();
 const SCREENS: readonly (readonly [path: string, heading: RegExp])[] = [
   ['/', /^Organizations$/],
   ['/server', /^Server$/],
+  ['/server?tab=last-hour', /^Server$/],
   ['/server?tab=sessions', /^Server$/],
   ['/server?tab=activity', /^Server$/],
   ['/demo', /./],
@@ -82,6 +83,15 @@ test('at 320 pixels no screen is wider than the page, and axe finds no colour wr
     for (const line of await violationsOf(page, COLOUR_RULES)) found.push(`${path}: ${line}`);
   }
   assert.deepEqual(found, []);
+});
+
+test('the operator sees the last hour of the server, by workspace', async ({ open }) => {
+  const page = await open({ key: keys.admin, path: '/server?tab=last-hour' });
+  for (const title of ['Requests', 'Errors', 'Latency', 'Database connections', 'Disk', 'demo/shop'])
+    await page.getByRole('img', { name: new RegExp(`^${title}.* in the last hour: now`) }).waitFor();
+  const latency = page.getByRole('img', { name: /^Latency/ });
+  assert.match((await latency.getAttribute('aria-label')) ?? '', /now p50 [\d.,]+ ms, p99 [\d.,]+ ms/);
+  await page.getByRole('heading', { level: 2, name: 'Slow requests' }).waitFor();
 });
 
 test('the overview tells of rules, provider, migrations, use and the last change, and the start of what runs', async ({

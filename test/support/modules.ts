@@ -345,6 +345,7 @@ export const MODULES: Readonly<Record<string, Module>> = {
       'sql',
       'webhooks',
       'rollouts',
+      'type statistics.ts',
     ],
   },
   // Loaded where the database coordinates a cluster, and nowhere else: nobody imports it but services.ts, at that moment.
@@ -419,6 +420,7 @@ export const FILES: Readonly<Record<string, readonly string[]>> = {
   'otel.ts': ['type tracing.ts'],
   'readiness.ts': [],
   'request-metrics.ts': [],
+  'statistics.ts': [],
   'tracing.ts': [],
   'credential-services.ts': [
     'auth',
@@ -489,7 +491,7 @@ export const FILES: Readonly<Record<string, readonly string[]>> = {
   'setting-list.ts': [],
   'setting-values.ts': ['database/connection-url.ts', 'model/origin.ts'],
   'settings.ts': ['type config.ts'],
-  'observer.ts': ['type config.ts', 'type metric.ts', 'request-metrics.ts', 'workers'],
+  'observer.ts': ['type config.ts', 'type metric.ts', 'request-metrics.ts', 'statistics.ts', 'workers'],
 };
 
 /** The table of docs/architecture.md. */

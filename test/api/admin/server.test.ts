@@ -53,6 +53,25 @@ test('settings are those in force, and hold no secret', async () => {
   assert.ok(!text.includes(server.database.url));
 });
 
+test('the last hour has requests, errors, latency and connections, by workspace', async () => {
+  const headers = { authorization: `Bearer ${shop.key}` };
+  for (let at = 0; at < 5; at++) await fetch(`${server.url}/api/v1/acme/shop/notes`, { headers });
+  const { status, json } = await server.call('/api/admin/v1/server/statistics', { credential: ADMIN_KEY });
+  assert.equal(status, 200);
+  const { samples, workspaces, slowRequests } = json.data;
+  const sum = (name: string): number =>
+    samples.reduce((total: number, one: Record<string, number>) => total + (one[name] ?? 0), 0);
+  assert.ok(sum('requests') >= 6);
+  assert.equal(sum('errors'), 0);
+  const last = samples.at(-1);
+  assert.ok(Date.parse(last.at) <= Date.now() && last.connections > 0);
+  assert.ok(last.p50Ms > 0 && last.p99Ms >= last.p50Ms);
+  assert.equal(workspaces[0].workspace, 'acme/shop');
+  assert.ok(workspaces[0].requests >= 6);
+  assert.equal(workspaces[0].samples.length, samples.length);
+  for (const { milliseconds, path } of slowRequests) assert.ok(milliseconds >= 200 && path.startsWith('/'));
+});
+
 test('wda server prints it', async () => {
   const env = { WDA_URL: server.url, WDA_KEY: ADMIN_KEY };
   const { code, stdout } = await wda(['server'], { env });

@@ -1,4 +1,4 @@
-// Screen of the server for its operator: processes and settings, sessions, signing keys, and recent activity.
+// Screen of the server for its operator: processes and settings, figures of the last hour, sessions, signing keys, and recent activity.
 import { Tabs } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useLocation, useNavigate } from '@tanstack/react-router';
@@ -9,6 +9,7 @@ import { ActivityList } from '../../shell/activity-list.tsx';
 import { CopyReadAs } from '../../shell/copy-as.tsx';
 import { RunningMigrations } from '../../shell/running-migrations.tsx';
 import { ScreenFrame } from '../../shell/screen-frame.tsx';
+import { LastHour, STATISTICS } from './last-hour.tsx';
 import { Sessions } from './sessions.tsx';
 import { SigningKeys } from './signing-keys.tsx';
 import { SystemInfo } from './system.tsx';
@@ -16,12 +17,14 @@ import { SystemInfo } from './system.tsx';
 /** Request of each tab with its command. Activity has its own, with its filter. */
 const READS: Readonly<Record<string, readonly [path: string, wda?: string]>> = {
   server: ['/admin/v1/server', 'server'],
+  'last-hour': [STATISTICS],
   sessions: ['/admin/v1/sessions'],
   migrations: [RUNNING],
-  'signing keys': ['/admin/v1/signing-keys', 'signing-key list'],
+  'signing-keys': ['/admin/v1/signing-keys', 'signing-key list'],
 };
 
-const TABS = ['server', 'sessions', 'migrations', 'signing keys', 'activity'] as const;
+// Without spaces, as they become ids of elements.
+const TABS = ['server', 'last-hour', 'sessions', 'migrations', 'signing-keys', 'activity'] as const;
 
 export function Screen() {
   const { data: session } = useQuery(sessionQuery);
@@ -43,12 +46,15 @@ export function Screen() {
         <Tabs.List mb="sm">
           {TABS.map((one) => (
             <Tabs.Tab key={one} value={one}>
-              {one.charAt(0).toUpperCase() + one.slice(1)}
+              {one.charAt(0).toUpperCase() + one.slice(1).replace('-', ' ')}
             </Tabs.Tab>
           ))}
         </Tabs.List>
         <Tabs.Panel value="server">
           <SystemInfo />
+        </Tabs.Panel>
+        <Tabs.Panel value="last-hour">
+          <LastHour />
         </Tabs.Panel>
         <Tabs.Panel value="sessions">
           <Sessions />
@@ -56,7 +62,7 @@ export function Screen() {
         <Tabs.Panel value="migrations">
           <RunningMigrations none="No migration is running." />
         </Tabs.Panel>
-        <Tabs.Panel value="signing keys">
+        <Tabs.Panel value="signing-keys">
           <SigningKeys />
         </Tabs.Panel>
         <Tabs.Panel value="activity">
