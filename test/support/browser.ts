@@ -131,6 +131,7 @@ export interface Page extends Finder {
   waitForEvent(name: 'download', options?: Timeout): Promise<Download>;
   route(url: string | RegExp, handler: (route: WebRoute) => unknown): Promise<void>;
   setViewportSize(size: { readonly width: number; readonly height: number }): Promise<void>;
+  emulateMedia(options: Pick<ContextOptions, 'colorScheme'>): Promise<void>;
   screenshot(options: { readonly path: string; readonly fullPage?: boolean }): Promise<unknown>;
   setDefaultTimeout(milliseconds: number): void;
   on(event: 'pageerror', listener: (error: Error) => void): void;

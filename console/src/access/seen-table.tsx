@@ -37,7 +37,7 @@ export function SeenTable(props: SeenTableProps) {
           ...['id', ...fields].map((name) => ({
             title: name,
             cell: (record: RecordValue) => <bdi>{formatJson(getMember(record, name))}</bdi>,
-            className: classes.value,
+            className: name === 'id' ? classes.id : classes.value,
           })),
           { title: 'Change', cell: ({ id }) => CHANGES[getChange(id)] },
         ]}

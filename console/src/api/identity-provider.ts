@@ -4,21 +4,27 @@ import { queryOptions } from '@tanstack/react-query';
 import { isApiError } from './api-error.ts';
 import type { Json } from './json.ts';
 import { request, requestExact } from './request.ts';
-import type { ApiResponse, IdentityProvider, TokenExplained, Versioned } from './types.ts';
+import type { AccessReport, ApiResponse, IdentityProvider, TokenExplained, Versioned } from './types.ts';
 import type { Claims } from './view-as.ts';
 import { adminPath, type WorkspaceRef } from './workspace.ts';
 
 const path = (workspace: WorkspaceRef): string => adminPath(workspace, '/identity-provider');
 
-/** Reads the current provider, whose claims keep their digits; `value` is undefined if there is none. Throws ApiError. */
+/**
+ * Reads the current provider, whose claims keep their digits; `value` is undefined if there is none. The report of access
+ * says whether there is one, as browsers show a request that is answered 404 as a failure. Throws ApiError.
+ */
 export async function readProvider(
   workspace: WorkspaceRef,
   signal?: AbortSignal,
 ): Promise<Versioned<IdentityProvider | undefined>> {
+  const report = await request<AccessReport>({ path: adminPath(workspace, '/access/report'), signal });
+  if (report.data.permission === null) return { value: undefined, etag: undefined };
   try {
     const { data, etag } = await requestExact<IdentityProvider>({ path: path(workspace), signal });
     return { value: data, etag };
   } catch (thrown) {
+    // Another user may have removed it meanwhile.
     if (isApiError(thrown, 'NOT_FOUND')) return { value: undefined, etag: undefined };
     throw thrown;
   }
