@@ -527,3 +527,22 @@ test('who may only read opens a record as well, and the way back from its page k
   await page.getByRole('link', { name: 'All orders' }).click();
   await page.waitForURL(/data\/orders\?filter=total,gte,40$/);
 });
+
+test('an owner adds a field at the right end of the grid, with the plan in one sentence', async ({ open }) => {
+  const page = await open({ key: wide.key, path: '/t/wide/data/wide' });
+  await page.getByRole('button', { name: 'Add a field' }).click();
+  const dialog = page.getByRole('dialog', { name: 'Add a field' });
+  const name = dialog.getByLabel('Name');
+  await name.fill('field0');
+  await dialog.getByText('exists already').waitFor();
+  await name.fill('amount');
+  await dialog.getByLabel('Type').selectOption('integer');
+  await dialog.getByText(/amount.*no downtime/).waitFor();
+  assert.deepEqual(await violationsOf(page), []);
+  await dialog.getByRole('button', { name: 'Apply' }).click();
+  await dialog.waitFor({ state: 'hidden' });
+  await page.getByRole('columnheader', { name: 'amount' }).waitFor();
+  const reader = await open({ key: wide.readOnlyKey, path: '/t/wide/data/wide' });
+  await reader.getByRole('columnheader', { name: 'field0' }).waitFor();
+  assert.equal(await reader.getByRole('button', { name: 'Add a field' }).count(), 0);
+});

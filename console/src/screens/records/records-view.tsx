@@ -1,7 +1,7 @@
 // Grid of an entity with its toolbar, dialogs and footer.
 import './records.css';
 import { useNavigate } from '@tanstack/react-router';
-import { useMemo, useState } from 'react';
+import { lazy, Suspense, useMemo, useState } from 'react';
 import { screenPath } from '../../api/workspace.ts';
 import { countPinned, setWidth } from '../../grid/columns.ts';
 import { Grid } from '../../grid/grid.tsx';
@@ -42,6 +42,8 @@ import { useEditing } from './use-editing.ts';
 import { useLive } from './use-live.ts';
 import { useRange } from './use-range.ts';
 import { type RecordsViewProps, useRecords } from './use-records.ts';
+
+const AddField = lazy(async () => ({ default: (await import('./add-field.tsx')).AddField }));
 
 export function RecordsView(props: RecordsViewProps) {
   const { schema, entity } = props;
@@ -203,35 +205,42 @@ export function RecordsView(props: RecordsViewProps) {
           // Keeps the footer in place while the first rows load.
           <div className="grid" aria-busy="true" />
         ) : (
-          <Grid<Row>
-            label={`Records of ${entity.name}`}
-            columns={columns}
-            pinned={countPinned(state.layout, state.names) + (mayWrite ? 1 : 0)}
-            rowCount={count.rows}
-            isCountExact={count.isExact}
-            viewAt={(index) => {
-              const row = rows.get(index);
-              const isSelected = row !== undefined && selected.has(row.id);
-              return {
-                row,
-                revision: drawing,
-                isSelected,
-                note: row === undefined ? undefined : getNote(row, live.rows),
-              };
-            }}
-            control={control}
-            drawing={drawing}
-            isReadOnly={!mayWrite}
-            onCommand={onCommand}
-            onHead={(column, isAdded) => setQuery({ sort: nextSort(query.sort, plan.sortPath(column.name), isAdded) })}
-            onResize={(column, width) => state.setLayout(setWidth(state.layout, column.name, width))}
-            onRows={state.onRows}
-            onCopy={range.copy}
-            {...(mayWrite ? { onPaste: range.paste } : {})}
-            onMenu={(spot, place) => setMenu({ spot, place })}
-            list={rows}
-            startRow={list.startRow}
-          />
+          <div className="records-grid">
+            <Suspense>
+              <AddField entityRef={entityRef} />
+            </Suspense>
+            <Grid<Row>
+              label={`Records of ${entity.name}`}
+              columns={columns}
+              pinned={countPinned(state.layout, state.names) + (mayWrite ? 1 : 0)}
+              rowCount={count.rows}
+              isCountExact={count.isExact}
+              viewAt={(index) => {
+                const row = rows.get(index);
+                const isSelected = row !== undefined && selected.has(row.id);
+                return {
+                  row,
+                  revision: drawing,
+                  isSelected,
+                  note: row === undefined ? undefined : getNote(row, live.rows),
+                };
+              }}
+              control={control}
+              drawing={drawing}
+              isReadOnly={!mayWrite}
+              onCommand={onCommand}
+              onHead={(column, isAdded) =>
+                setQuery({ sort: nextSort(query.sort, plan.sortPath(column.name), isAdded) })
+              }
+              onResize={(column, width) => state.setLayout(setWidth(state.layout, column.name, width))}
+              onRows={state.onRows}
+              onCopy={range.copy}
+              {...(mayWrite ? { onPaste: range.paste } : {})}
+              onMenu={(spot, place) => setMenu({ spot, place })}
+              list={rows}
+              startRow={list.startRow}
+            />
+          </div>
         )}
         <SummaryLine
           entityRef={entityRef}
