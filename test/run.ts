@@ -46,7 +46,7 @@ if (files.length === 0) {
 }
 
 // Files that a run has at least for failed ones to be run again, and the most that are.
-const MANY = 100;
+const MANY = 10;
 const MOST_AGAIN = 3;
 
 // One more than a small machine has processors: some files mostly wait.
@@ -72,7 +72,7 @@ let running: ChildProcess | undefined;
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => running?.kill(signal));
 let code = await runPrograms('all', files, PROCESSES);
 const failed = existsSync(failures) ? readFileSync(failures, 'utf8').trimEnd().split('\n') : [];
-// A run of the whole suite has three files at a time on what may be a slow machine. What fails there by the load of the others
+// A run of many files has three of them at a time on what may be a slow machine. What fails there by the load of the others
 // passes with nothing beside it, and is told, so that it can be mended; a mistake fails again.
 const isFew = failed.length > 0 && failed.length <= MOST_AGAIN;
 if (code === 1 && files.length >= MANY && isFew && failed.every((file) => files.includes(file))) {

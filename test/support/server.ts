@@ -5,7 +5,7 @@ import { makeObserver } from '../../src/observer.ts';
 import { checkDescribed } from './admin-document.ts';
 import { createTestDatabase, type TestDatabase } from './database.ts';
 import { noteAnswer } from './error-catalog.ts';
-import { checkDataAnswer } from './openapi-conformance.ts';
+import { startDataCheck } from './openapi-conformance.ts';
 
 export const ADMIN_KEY = 'operator-key-of-the-tests-0123456789';
 
@@ -90,9 +90,10 @@ export async function startTestServer(
 /** Calls to a server, wherever it runs. */
 export function clientOf(url: string): TestClient {
   const call = async (path: string, options: Call = {}): Promise<Answer> => {
+    const checkData = startDataCheck(url, path, options);
     const answer = await send(`${url}${path}`, options);
     checkDescribed(options.method ?? 'GET', path, answer);
-    await checkDataAnswer(url, path, options, answer);
+    await checkData(answer);
     return answer;
   };
   return {
