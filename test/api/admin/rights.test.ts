@@ -88,6 +88,7 @@ const makeVersion = async (): Promise<string> => {
 
 const LINES: Readonly<Record<string, Line>> = {
   'GET /server': { statuses: [...FOR_OPERATOR, 200] },
+  'GET /server/statistics': { statuses: [...FOR_OPERATOR, 200] },
   'GET /session': { statuses: [401, 200, 403, 200, 200, 200] },
   'GET /sessions': { statuses: [401, 200, 403, 200, 200, 200] },
   'DELETE /sessions/:id': {
