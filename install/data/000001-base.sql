@@ -711,7 +711,8 @@ $$;
 create function wda.kept_totals(schema text) returns table (relid oid, relation text, n int8) language plpgsql stable
 set search_path = pg_catalog, pg_temp as $$
 begin
-  return query execute format('select b.relid, b.relation, %1$I."$total_of"(b.relid)
-    from (select distinct on (relid) relid, relation from %1$I."$total" where slot < 0 order by relid, slot) b', schema);
+  return query execute format('select b.relid, b.relation, %1$I.%2$I(b.relid)
+    from (select distinct on (relid) relid, relation from %1$I."$total" where slot < 0 order by relid, slot) b',
+    schema, '$total_of_' || split_part(schema, '_', 1));
 exception when undefined_table or undefined_function then return;
 end $$;

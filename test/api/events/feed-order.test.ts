@@ -119,7 +119,8 @@ test('changes are numbered in small pieces while others write: each one once, ea
   let isDone = false;
   const number = async (): Promise<void> => {
     for (let isMore = true; isMore || !isDone; )
-      isMore = (await client.query(`select more from ${table.replace('notes', '"$number_changes"')}(3)`)).rows[0].more;
+      isMore = (await client.query(`select more from ${table.replace('notes', '"$number_changes_ws1"')}(3)`)).rows[0]
+        .more;
   };
   const numbering = number();
   await Promise.all(Array.from({ length: WRITERS }, (_, seed) => write(seed + 100)));

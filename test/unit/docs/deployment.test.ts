@@ -42,7 +42,9 @@ test('the metrics that the page names are registered, and all that are registere
   const onPage = new Set(
     page.match(/\bwda_[a-z_]+(?=[`{])/g)?.filter((name) => !['wda_app', 'wda_restored'].includes(name)),
   );
-  const registered = new Set([...SOURCES.matchAll(/name: '(wda_[a-z_]+)'/g)].map(([, name = '']) => name));
+  const registered = new Set(
+    [...SOURCES.matchAll(/(?:name: |toMetric\()'(wda_[a-z_]+)'/g)].map(([, name = '']) => name),
+  );
   assert.ok(registered.size > 8);
   assert.deepEqual([...onPage].sort(), [...registered].sort());
 });
