@@ -336,7 +336,7 @@ test('all records that match the filter and the search are changed, after the an
   await page.getByRole('checkbox', { name: /^Select the \d+ loaded records$/ }).click();
   await page.getByRole('button', { name: /^Select all (300 records )?that match$/ }).click();
   await page.getByRole('button', { name: 'Edit all that match' }).click();
-  await page.getByLabel('Field').selectOption('q');
+  await page.getByLabel('Field', { exact: true }).selectOption('q');
   await page.locator('.value-editor').fill('7');
   await page.getByRole('button', { name: 'Count the records' }).click();
   const dialog = page.getByRole('dialog', { name: 'Change all that match' });

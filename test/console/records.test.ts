@@ -219,7 +219,7 @@ test('heads sort, and the address has it; a reload shows the same', async ({ ope
 test('a filter is chosen, told in words, and taken away', async ({ open }) => {
   const page = await open({ key: keys.owner, path: '/demo/shop/data/orders' });
   await page.getByRole('button', { name: 'Filter', exact: true }).click();
-  await page.getByLabel('Field').selectOption('customer.country');
+  await page.getByLabel('Field', { exact: true }).selectOption('customer.country');
   await page.getByLabel('Operator').selectOption('eq');
   await page.getByLabel('Value').fill('GB');
   await page.keyboard.press('Enter');
@@ -230,7 +230,7 @@ test('a filter is chosen, told in words, and taken away', async ({ open }) => {
   await page.locator('[role=grid][aria-rowcount="7"]').waitFor();
   // A related record is chosen and told by its name.
   await page.getByRole('button', { name: 'Filter', exact: true }).click();
-  await page.getByLabel('Field').selectOption('customerId');
+  await page.getByLabel('Field', { exact: true }).selectOption('customerId');
   await page.getByRole('combobox', { name: 'Value' }).fill('hopp');
   await page.getByRole('option', { name: /^Grace Hopper/ }).click();
   await page.getByRole('button', { name: 'Apply' }).click();

@@ -40,7 +40,11 @@ test('an export has the bytes of the API, with filter, order and columns, and th
     assert.deepEqual(file, { name: `orders.${format}`, bytes: Buffer.from(await answer.arrayBuffer()) });
     assert.match(file.bytes.toString(), /^(?:status,total\r?\n\w+,|\{"status":"\w+","total":)95\.00/);
   }
-  assert.deepEqual(fetched, []);
+  // The summary line below the grid reads sums, not records.
+  assert.deepEqual(
+    fetched.filter((path) => !path.includes('_aggregate')),
+    [],
+  );
   // None of these columns leads to other records.
   await page.getByRole('button', { name: 'Export' }).click();
   assert.equal(await page.getByRole('menuitem').count(), 2);
