@@ -40,13 +40,10 @@ test('an export has the bytes of the API, with filter, order and columns, and th
     assert.deepEqual(file, { name: `orders.${format}`, bytes: Buffer.from(await answer.arrayBuffer()) });
     assert.match(file.bytes.toString(), /^(?:status,total\r?\n\w+,|\{"status":"\w+","total":)95\.00/);
   }
-  // The summary line below the grid reads sums, not records.
-  assert.deepEqual(
-    fetched.filter((path) => !path.includes('_aggregate')),
-    [],
-  );
+  assert.deepEqual(fetched, []);
   // None of these columns leads to other records.
   await page.getByRole('button', { name: 'Export' }).click();
+  await page.getByRole('menuitem').first().waitFor();
   assert.equal(await page.getByRole('menuitem').count(), 2);
   await page.goto(`${server.url}/console/demo/shop/data/orders?filter=total,gte,40&fields=customerId,total`);
   await page.getByRole('button', { name: 'Export' }).click();
