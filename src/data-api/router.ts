@@ -15,7 +15,6 @@ import { parseIdempotencyKey } from '../request/idempotency.ts';
 import {
   findWorkspaceOperation,
   OPERATIONS,
-  type OperationName,
   WORKSPACE_OPERATIONS,
   type WorkspaceOperationName,
 } from '../request/operations.ts';
@@ -24,18 +23,12 @@ import { agentsPath, getOperationName, PREFIX, RESOURCE_METADATA, splitSegments 
 import { errorReply } from '../response/error-body.ts';
 import type { Reply } from '../response/reply.ts';
 import type { FindCorsOrigins } from '../store/cors-origins.ts';
-import type { CommonWords } from '../workspace-schema/common-words.ts';
-import type { Totals } from '../workspace-schema/totals.ts';
-import { aggregate, summarize } from './aggregate.ts';
 import { batch, replayBatch } from './batch.ts';
-import { bulkCreate, bulkDelete, bulkDeleteListed, bulkUpdate, type WriteManyDeps } from './bulk.ts';
 import { makeCallParts, parseCall } from './call.ts';
 import {
   type Address,
   type AuthenticationDeps,
   authenticate,
-  authorize,
-  type EntityContext,
   forward,
   impersonate,
   type RequestContext,
@@ -43,40 +36,18 @@ import {
 } from './context.ts';
 import { makeDescriptions } from './describe.ts';
 import { type EventReader, makeEventReader } from './event-reader.ts';
-import { exportRecords } from './export/export.ts';
 import { answerFeed, endFeeds, type FeedDeps } from './feed.ts';
-import { makeLoadSeals } from './feed-cursor.ts';
 import { makeFeedStreams } from './feed-streams.ts';
 import { makeFeedWatch } from './feed-watch.ts';
-import { type GrantedContext, isLimited, removeGranted, updateGranted } from './granted.ts';
-import { createOrUpsert } from './granted-upsert.ts';
-import { answerHistory, answerHistoryEntry, forgetHistory, type HistoryDeps } from './history.ts';
 import { executeIdempotent, type IdempotencyDeps } from './idempotency.ts';
 import { executeCallIdempotent } from './idempotent-call.ts';
-import { importRecords } from './import/import.ts';
-import { writeLinked } from './linked-writes.ts';
-import { deleteWhere, updateWhere, writeJobBatch } from './matching.ts';
-import { makePreparedStatements } from './prepared.ts';
+import { makeOperations, type OperationDeps, type Operations, releaseAfter } from './operations.ts';
 import type { Quotas } from './quotas.ts';
-import { list, query, type ReadDeps, read } from './reads.ts';
-import { restore } from './restore.ts';
-import { makeSnapshotRetry, type SnapshotRetry } from './retry.ts';
-import { type ExecuteCall, runTransaction, type TransactionDeps } from './transaction.ts';
-import { makeTakePermit, type TransferDeps } from './transfer.ts';
+import type { SnapshotRetry } from './retry.ts';
+import { runTransaction } from './transaction.ts';
 import { toUnavailableError } from './unavailable-error.ts';
-import { makeWriteJobWorker, type WriteJobWorker, type WriteJobWorkerDeps } from './write-job-worker.ts';
+import { makeWriteJobWorker, type WriteJobWorker } from './write-job-worker.ts';
 import { answerJob, answerJobs, cancelJob } from './write-jobs.ts';
-import { create, remove, update } from './writes.ts';
-
-export interface OperationDeps extends Pick<TransactionDeps, 'config' | 'databases'> {
-  readonly cache: AuthenticationDeps['cache'];
-  readonly totals: Pick<Totals, 'maintain'>;
-  readonly commonWords: CommonWords;
-  readonly quotas: Quotas;
-  readonly keys: IdempotencyDeps['keys'];
-  /** Returns the secret that seals cursors of feeds. */
-  readonly feedSecret: () => Promise<string>;
-}
 
 export interface DataApiDeps
   extends OperationDeps,
@@ -129,8 +100,6 @@ export interface AgentApi {
 
 // Bytes of the values of an event that the server sends: all of a message with it has a mebibyte.
 const MAX_EVENT_BYTES = 1_048_576;
-
-type Handler = (context: EntityContext) => Promise<Reply>;
 
 export function makeDataApi(deps: DataApiDeps): DataApi {
   const { config, databases } = deps;
@@ -290,72 +259,8 @@ function makeFeeds({ config, databases, cache }: DataApiDeps, { retry, seals }: 
 const importNotTried = (): Error =>
   notFound('UNKNOWN_OPERATION', 'An import cannot be tried: POST its records to _bulk instead');
 
-interface Operations {
-  readonly execute: ExecuteCall;
-  readonly retry: SnapshotRetry;
-  readonly seals: FeedDeps['seals'];
-  readonly writeBatch: WriteJobWorkerDeps['writeBatch'];
-}
-
 /** Error of a removal of values, which has its own transaction. */
 const forgetNotTried = (): Error => notFound('UNKNOWN_OPERATION', 'The removal of a history cannot be tried');
-
-/** Creates the operations on entities, for external and internal calls. */
-export function makeOperations(deps: OperationDeps): Operations {
-  const seals = makeLoadSeals(deps.feedSecret);
-  const compileOptions = { maxResponseBytes: deps.config.maxResponseBytes };
-  const recordDeps: ReadDeps & WriteManyDeps & HistoryDeps = {
-    ...deps,
-    seals,
-    compileOptions,
-    prepared: makePreparedStatements(compileOptions),
-  };
-  const transfer: TransferDeps = { ...deps, ...recordDeps, takePermit: makeTakePermit(deps.config) };
-  const retry = makeSnapshotRetry(deps.cache);
-  const linked =
-    (write: Handler): Handler =>
-    (context) =>
-      writeLinked(recordDeps, context, write);
-  const handlers: Readonly<Record<OperationName, Handler>> = {
-    list: (context) => list(recordDeps, context),
-    query: (context) => query(recordDeps, context),
-    aggregate: (context) => aggregate(recordDeps, context),
-    summarize: (context) => summarize(recordDeps, context),
-    read: (context) => read(recordDeps, context),
-    create: linked((context) =>
-      isLimited(context) ? createOrUpsert(recordDeps, context) : create(recordDeps, context),
-    ),
-    update: linked((context) => (isLimited(context) ? updateGranted : update)(recordDeps, context as GrantedContext)),
-    delete: (context) => (isLimited(context) ? removeGranted : remove)(recordDeps, context as GrantedContext),
-    bulkCreate: linked((context) => bulkCreate(recordDeps, context)),
-    bulkUpdate: linked((context) => bulkUpdate(recordDeps, context)),
-    bulkDelete: (context) => bulkDelete(recordDeps, context),
-    bulkDeleteListed: (context) => bulkDeleteListed(recordDeps, context),
-    updateWhere: (context) => updateWhere(recordDeps, context),
-    deleteWhere: (context) => deleteWhere(recordDeps, context),
-    import: (context) => importRecords(transfer, context),
-    export: (context) => exportRecords(transfer, context),
-    history: (context) => answerHistory(recordDeps, context),
-    restore: (context) => restore({ ...deps, ...recordDeps }, context),
-    forget: (context) => forgetHistory(recordDeps, context),
-    historyEntry: (context) => answerHistoryEntry(recordDeps, context),
-    changes: () => Promise.reject(new TypeError('the feed of an entity is answered without its context')),
-  };
-  return {
-    retry,
-    seals,
-    async writeBatch(context, call, executor, batch) {
-      const written = writeJobBatch(recordDeps, authorize(deps, context, call, executor, undefined), batch);
-      releaseAfter(deps.quotas, written, context);
-      return written;
-    },
-    // Authorizes within the retry, since a newer snapshot may have other rights, entities and gates.
-    execute: (context, call, executor, key) =>
-      retry.run(context, { call, executor }, (current) =>
-        handlers[call.operation](authorize(deps, current, call, executor, key)),
-      ),
-  };
-}
 
 function makeMount(handle: Mount['handle'], { authenticator, cache, findCorsOrigins }: DataApiDeps): Mount {
   return {
@@ -374,7 +279,7 @@ function makeMount(handle: Mount['handle'], { authenticator, cache, findCorsOrig
 }
 
 /** Makes the look-up of the origins of a workspace by a URL below it. */
-export function makeUrlOrigins({ cache, findCorsOrigins }: Pick<DataApiDeps, 'cache' | 'findCorsOrigins'>): UrlOrigins {
+function makeUrlOrigins({ cache, findCorsOrigins }: Pick<DataApiDeps, 'cache' | 'findCorsOrigins'>): UrlOrigins {
   const parse = (url: string): readonly string[] => {
     const query = url.indexOf('?');
     return splitSegments(query < 0 ? url : url.slice(0, query));
@@ -416,14 +321,6 @@ function parseAddress(
 function endWrite(quotas: Quotas, feed: FeedDeps, reply: Promise<Reply>, context: RequestContext): void {
   touchAfter(reply, feed, context);
   releaseAfter(quotas, reply, context);
-}
-
-/** Ends what a write has reserved when it has ended. */
-function releaseAfter(quotas: Quotas, write: Promise<unknown>, context: RequestContext): void {
-  void write.then(
-    () => quotas.release(context, true),
-    () => quotas.release(context, false),
-  );
 }
 
 /** Wakes those who wait for changes of the workspace, if it keeps any, when the write has ended. */
