@@ -22,6 +22,7 @@ import {
 import { type Executor, isInForce, type PoolName, type Row, type StatementOptions } from './executor.ts';
 import type { ReserveMessage } from './messages.ts';
 import { makePipelinedPool, type PendingStatement, type PipelinedPool } from './pipelined-pool.ts';
+import { getPrepared } from './prepared-statements.ts';
 import {
   isMemoryFull,
   isQuickRun,
@@ -32,7 +33,7 @@ import {
   type ServiceTime,
 } from './service-time.ts';
 import type { Lease, SessionPool } from './session-pool.ts';
-import { type Cancel, getPrepared, runWatched } from './statement.ts';
+import { type Cancel, runWatched } from './statement-watch.ts';
 
 export type Opener = (limits: ConnectionLimits) => () => Promise<OpenedConnection>;
 

@@ -19,15 +19,9 @@ import {
   translateConnectionError,
 } from './errors.ts';
 import type { Row, StatementOptions } from './executor.ts';
+import { makePrepared, nameStatement, type Prepared } from './prepared-statements.ts';
 import { isMemoryFull, learnAnswer, makeLearner, type ServiceTime } from './service-time.ts';
-import {
-  forgetFailed,
-  makePrepared,
-  nameStatement,
-  type Prepared,
-  runStatement,
-  type StatementRun,
-} from './statement.ts';
+import { forgetFailed, runStatement, type StatementRun } from './statement.ts';
 
 /** A statement that is to be run. */
 export interface PendingStatement extends Waiter {

@@ -16,15 +16,15 @@ import {
   translateStatementError,
 } from './errors.ts';
 import { type Executor, isInForce, type PoolName, type Row, type StatementOptions } from './executor.ts';
+import { getPrepared } from './prepared-statements.ts';
 import type { Lease, SessionPool } from './session-pool.ts';
 import {
   type Cancel,
-  getPrepared,
   runWatched,
   type WatchedConnection,
   watchStatement,
   withResponseTimeout,
-} from './statement.ts';
+} from './statement-watch.ts';
 
 /**
  * Pool that a session comes from. `control`: short work on the control tables, never delayed by records. `transfer`: imports

@@ -3,7 +3,8 @@ import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { makeConnect } from '../../../src/database/connect.ts';
 import { getSqlState } from '../../../src/database/errors.ts';
-import { getPrepared, runWatched } from '../../../src/database/statement.ts';
+import { getPrepared } from '../../../src/database/prepared-statements.ts';
+import { runWatched } from '../../../src/database/statement-watch.ts';
 import { useDatabase } from '../../support/resources.ts';
 
 const database = useDatabase();

@@ -2,7 +2,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { bindAndRun, closeStatement, type Parameter, parseStatement } from '../../../src/database/statement.ts';
+import {
+  bindAndRun,
+  closeStatement,
+  type Parameter,
+  parseStatement,
+} from '../../../src/database/statement-messages.ts';
 
 /** Type, and what follows the length, of each message. */
 function messages(bytes: Buffer): { readonly type: string; readonly content: Buffer }[] {
