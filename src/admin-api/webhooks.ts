@@ -1,6 +1,7 @@
 // /webhooks: create, list, read, change and delete. Secrets are shown once, and the values of headers never.
 import { validationFailed } from '../errors.ts';
-import { type HttpClient, HttpClientError } from '../http-client/http-client.ts';
+import { HttpClientError } from '../http-client/errors.ts';
+import type { HttpClient } from '../http-client/http-client.ts';
 import { makeReport } from '../schema/report.ts';
 import {
   createWebhook,

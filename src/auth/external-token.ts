@@ -5,7 +5,7 @@ import { hash } from 'node:crypto';
 import { compactVerify } from 'jose';
 import { LRUCache } from 'lru-cache';
 import type { ApiError } from '../errors.ts';
-import { HttpClientError } from '../http-client/http-client.ts';
+import { HttpClientError } from '../http-client/errors.ts';
 import { findClaim, findLackingClaims, findRoles } from '../model/claim.ts';
 import type { External } from '../model/principal.ts';
 import type { IdentityProvider, Workspace } from '../model/workspace.ts';

@@ -1,7 +1,8 @@
 // Inspects the configuration of an identity provider: returns mistakes in its URLs, and as warnings the current
 // problems of the provider, which may be temporary.
 
-import { type Contact, type HttpClient, HttpClientError } from '../http-client/http-client.ts';
+import { HttpClientError } from '../http-client/errors.ts';
+import type { Contact, HttpClient } from '../http-client/http-client.ts';
 import { fetchKeySet, type KeySource } from './key-set.ts';
 
 export interface Inspection {

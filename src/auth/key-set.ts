@@ -2,7 +2,8 @@
 // no more often than the rules below allow, whatever tokens arrive. An outage of a provider, or of the network, does
 // not affect users whose key is cached.
 import { LRUCache } from 'lru-cache';
-import { type Contact, type HttpClient, HttpClientError } from '../http-client/http-client.ts';
+import { HttpClientError } from '../http-client/errors.ts';
+import type { Contact, HttpClient } from '../http-client/http-client.ts';
 import type { Metric } from '../metric.ts';
 import type { IdentityProvider } from '../model/workspace.ts';
 import { parseKeySet, type VerificationKey } from './jwk.ts';

@@ -4,7 +4,8 @@
 // one browser's sign-in is of no use to another. The protocol is that of openid-client, whose requests go through the HTTP client.
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { AuthorizationCodeGrantChecks, ClientAuth, Configuration, ServerMetadata } from 'openid-client';
-import { type HttpClient, HttpClientError } from '../http-client/http-client.ts';
+import { HttpClientError } from '../http-client/errors.ts';
+import type { HttpClient } from '../http-client/http-client.ts';
 import { type Claims, findClaim, findRoles } from '../model/claim.ts';
 import { isStorable } from '../model/exact-json.ts';
 import { parseMailAddress } from '../model/mail-address.ts';

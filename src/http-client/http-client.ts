@@ -4,14 +4,15 @@
 import { type LookupAddress, type LookupOptions, lookup as systemLookup } from 'node:dns';
 import { isIP, type LookupFunction } from 'node:net';
 import type { Agent } from 'undici';
-import { addressKind, makeNetworks } from './ip-address.ts';
+import { HttpClientError, MAX_DOCUMENT_BYTES, toHttpClientError, tooLarge } from './errors.ts';
+import { addressKind } from './ip-address.ts';
+import { getHost, makeUrlPolicy, type PrivateNetwork, type Scheme, type UrlPolicy } from './url-policy.ts';
 
 export interface HttpClient {
-  /** Describes the mistake in the URL itself, or returns undefined if there is none. No network access. */
-  findMistake(url: string): string | undefined;
+  readonly findMistake: UrlPolicy['findMistake'];
   /** Resolves the URL's host and checks its addresses without connecting. Throws HttpClientError. */
   resolve(url: string, signal: AbortSignal): Promise<void>;
-  /** Fetches a JSON document by GET, at most MAX_BYTES, no redirects. Throws HttpClientError. Sets the fields of `contact`. */
+  /** Fetches a JSON document by GET, at most MAX_DOCUMENT_BYTES, no redirects. Throws HttpClientError. Sets the fields of `contact`. */
   fetchJson(url: string, signal: AbortSignal, contact?: Contact): Promise<unknown>;
   /** Sends a request under the same limits, and returns its answer whatever the status is. Throws HttpClientError. */
   fetch(url: string, options: FetchOptions): Promise<Response>;
@@ -52,45 +53,16 @@ export interface Contact {
   isPrivate: boolean;
 }
 
-export type HttpClientErrorCode =
-  | 'TIMEOUT'
-  | 'DNS_FAILED'
-  | 'CONNECTION_FAILED'
-  | 'TLS_FAILED'
-  | 'ADDRESS_REFUSED'
-  | 'BAD_RESPONSE';
-
-/** Error of a request. `refused`: this server does not connect to the URL or address; `failed`: anything that may pass. */
-export class HttpClientError extends Error {
-  readonly kind: 'refused' | 'failed';
-  readonly code: HttpClientErrorCode;
-  constructor(code: HttpClientErrorCode, message: string, cause?: unknown) {
-    super(message, cause === undefined ? undefined : { cause });
-    this.name = 'HttpClientError';
-    this.kind = code === 'ADDRESS_REFUSED' ? 'refused' : 'failed';
-    this.code = code;
-  }
-}
-
 export type Lookup = (
   hostname: string,
   options: LookupOptions & { readonly all: true },
   callback: (error: NodeJS.ErrnoException | null, addresses: LookupAddress[]) => void,
 ) => void;
 
-export interface HttpClientOptions {
-  /**
-   * Private and loopback addresses that may be connected to, and they alone by plain http: all of them, none, or those in
-   * networks (CIDR).
-   */
-  readonly allowPrivate: boolean | readonly string[];
-  /** Setting that says so, for messages. */
-  readonly setting: 'WDA_IDP_PRIVATE_NETWORK' | 'WDA_WEBHOOK_PRIVATE_NETWORK';
+export interface HttpClientOptions extends PrivateNetwork {
   readonly lookup?: Lookup;
 }
 
-export const MAX_URL_LENGTH = 2048;
-const MAX_BYTES = 1_048_576;
 const CONNECT_TIMEOUT_MS = 3000;
 // Answers to a POST: bytes that are read, bytes that are kept, and the time for them.
 const MAX_ANSWER_BYTES = 65_536;
@@ -101,70 +73,6 @@ const MAX_CONNECTION_MS = 30_000;
 const IDLE_CONNECTION_MS = 4000;
 // Names whose addresses are remembered.
 const MAX_CONTACTS = 10_000;
-
-type Scheme = 'http:' | 'https:';
-
-/** Policy for URLs and addresses. */
-interface UrlPolicy {
-  readonly findMistake: HttpClient['findMistake'];
-  /** Parses an allowed URL. Throws HttpClientError. */
-  readonly parse: (text: string) => { readonly url: URL; readonly scheme: Scheme };
-  /** Checks that all addresses of a name are allowed, as we do not choose the one in use. Throws HttpClientError. */
-  readonly checkAddresses: (scheme: Scheme, addresses: readonly LookupAddress[]) => void;
-}
-
-function makeUrlPolicy({ allowPrivate, setting }: Pick<HttpClientOptions, 'allowPrivate' | 'setting'>): UrlPolicy {
-  const isAllowed = typeof allowPrivate === 'boolean' ? () => allowPrivate : makeNetworks(allowPrivate);
-  const allowsAny = allowPrivate === true || (allowPrivate !== false && allowPrivate.length > 0);
-
-  function findRejection(scheme: Scheme, address: string): string | undefined {
-    const kind = addressKind(address);
-    if (kind === 'private' ? isAllowed(address) : kind === 'public' && scheme === 'https:') return undefined;
-    switch (kind) {
-      case 'public':
-        return 'must be an https URL: http is for private networks only';
-      case 'private':
-        return `must not lead to a loopback or private address, unless the server runs with ${setting}=allow`;
-      case 'forbidden':
-        return 'must not lead to a link-local, multicast or reserved address';
-      default:
-        return kind satisfies never;
-    }
-  }
-
-  function checkAddresses(scheme: Scheme, addresses: readonly LookupAddress[]): void {
-    for (const { address } of addresses) {
-      const rejection = findRejection(scheme, address);
-      if (rejection !== undefined) throw new HttpClientError('ADDRESS_REFUSED', rejection);
-    }
-  }
-
-  function findMistake(text: string): string | undefined {
-    if (text.length > MAX_URL_LENGTH) return `must have at most ${MAX_URL_LENGTH} characters`;
-    // The URL parser silently drops tabs and line ends, and turns backslashes into slashes.
-    if (!/^[\x21-\x7e]+$/.test(text) || text.includes('\\'))
-      return 'must be a URL without spaces or control characters';
-    const url = URL.parse(text);
-    if (url === null || !/^https?:\/\//i.test(text)) {
-      return allowsAny ? 'must be an https or http URL' : 'must be an https URL';
-    }
-    if (url.protocol === 'http:' && !allowsAny) {
-      return `must be an https URL (plain http only in a private network, with ${setting}=allow)`;
-    }
-    if (url.username !== '' || url.password !== '') return 'must not contain a user name or password';
-    const host = getHost(url);
-    return isIP(host) === 0 ? undefined : findRejection(url.protocol as Scheme, host);
-  }
-
-  function parse(text: string): ReturnType<UrlPolicy['parse']> {
-    const mistake = findMistake(text);
-    if (mistake !== undefined) throw new HttpClientError('ADDRESS_REFUSED', mistake);
-    const url = new URL(text);
-    return { url, scheme: url.protocol as Scheme };
-  }
-
-  return { findMistake, parse, checkAddresses };
-}
 
 export function makeHttpClient({ lookup = systemLookup, ...options }: HttpClientOptions): HttpClient {
   const { findMistake, parse, checkAddresses } = makeUrlPolicy(options);
@@ -195,7 +103,7 @@ export function makeHttpClient({ lookup = systemLookup, ...options }: HttpClient
     connect: { lookup: guardedLookup(scheme, () => contact), timeout: CONNECT_TIMEOUT_MS },
     headersTimeout: CONNECT_TIMEOUT_MS,
     bodyTimeout: CONNECT_TIMEOUT_MS,
-    maxResponseSize: MAX_BYTES,
+    maxResponseSize: MAX_DOCUMENT_BYTES,
     pipelining: 0,
     // One request for each connection has no use for HTTP/2, and its frames are not limited by the sizes above.
     allowH2: false,
@@ -232,7 +140,7 @@ export function makeHttpClient({ lookup = systemLookup, ...options }: HttpClient
       let size = 0;
       for await (const chunk of response.body) {
         size += (chunk as Buffer).length;
-        if (size > MAX_BYTES) throw tooLarge();
+        if (size > MAX_DOCUMENT_BYTES) throw tooLarge();
         chunks.push(chunk as Buffer);
       }
       const type = String(response.headers['content-type']);
@@ -373,37 +281,10 @@ async function readStart(body: AsyncIterable<unknown> & { destroy: () => unknown
   return Buffer.concat(chunks);
 }
 
-function getHost(url: URL): string {
-  return url.hostname.replace(/^\[(.*)\]$/, '$1');
-}
-
 function parseJson(bytes: Buffer): unknown {
   try {
     return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
   } catch (cause) {
     throw new HttpClientError('BAD_RESPONSE', 'answered something that is not JSON', cause);
   }
-}
-
-const tooLarge = (): HttpClientError => new HttpClientError('BAD_RESPONSE', `answered more than ${MAX_BYTES} bytes`);
-
-/** Translates an error into words that follow the URL: "… did not answer in time". */
-function toHttpClientError(error: unknown): HttpClientError {
-  for (let cause: unknown = error; cause instanceof Error; cause = cause.cause) {
-    if (cause instanceof HttpClientError) return cause;
-  }
-  const { code = '', name } = error as { code?: string; name?: string };
-  const fail = (reason: HttpClientErrorCode, message: string): HttpClientError =>
-    new HttpClientError(reason, message, error);
-  if (name === 'TimeoutError' || name === 'AbortError' || /TIMEOUT|ETIMEDOUT/.test(code)) {
-    return fail('TIMEOUT', 'did not answer in time');
-  }
-  if (/^(ENOTFOUND|EAI_)/.test(code)) return fail('DNS_FAILED', 'has a host whose name cannot be resolved');
-  if (code === 'ECONNREFUSED') return fail('CONNECTION_FAILED', 'refused the connection');
-  if (code === 'UND_ERR_RES_EXCEEDED_MAX_SIZE') return tooLarge();
-  if (name === 'HTTPParserError' || code === 'UND_ERR_HEADERS_OVERFLOW')
-    return fail('BAD_RESPONSE', 'answered something that is not HTTP');
-  return /^(CERT_|ERR_TLS|ERR_SSL|EPROTO|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO)/.test(code)
-    ? fail('TLS_FAILED', `has a certificate that is not valid here (${code})`)
-    : fail('CONNECTION_FAILED', 'could not be reached');
 }

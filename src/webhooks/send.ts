@@ -1,6 +1,7 @@
 // Sends one message of a webhook and tells how it went: one attempt, whatever the answer is.
 import manifest from '../../package.json' with { type: 'json' };
-import { type HttpClient, HttpClientError, type HttpClientErrorCode } from '../http-client/http-client.ts';
+import { HttpClientError, type HttpClientErrorCode } from '../http-client/errors.ts';
+import type { HttpClient } from '../http-client/http-client.ts';
 import { parseRetryAfter } from './retry-schedule.ts';
 import { sign } from './signature.ts';
 

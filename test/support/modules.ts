@@ -79,7 +79,7 @@ export const MODULES: Readonly<Record<string, Module>> = {
   'http-client': {
     purpose:
       'requests to identity providers and receivers of webhooks: allowed addresses, key sets, discovery. The only importer of undici',
-    entryFiles: ['http-client.ts'],
+    entryFiles: ['errors.ts', 'http-client.ts'],
     imports: [],
   },
   limits: {

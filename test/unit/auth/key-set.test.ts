@@ -5,7 +5,8 @@ import { generateKeyPairSync } from 'node:crypto';
 import { after, before, beforeEach, test } from 'node:test';
 import { parseKeySet } from '../../../src/auth/jwk.ts';
 import { buildDiscoveryUrl, type KeySets, type KeySource, makeKeySets } from '../../../src/auth/key-set.ts';
-import { HttpClientError, makeHttpClient } from '../../../src/http-client/http-client.ts';
+import { HttpClientError } from '../../../src/http-client/errors.ts';
+import { makeHttpClient } from '../../../src/http-client/http-client.ts';
 import { type KeyServer, type sendJson, startKeyServer } from '../../support/key-server.ts';
 
 const SECOND = 1000;

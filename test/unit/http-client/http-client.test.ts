@@ -5,7 +5,8 @@ import type { LookupAddress } from 'node:dns';
 import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 import { after, before, test } from 'node:test';
-import { type HttpClient, HttpClientError, type Lookup, makeHttpClient } from '../../../src/http-client/http-client.ts';
+import { HttpClientError } from '../../../src/http-client/errors.ts';
+import { type HttpClient, type Lookup, makeHttpClient } from '../../../src/http-client/http-client.ts';
 import { type KeyServer, startKeyServer } from '../../support/key-server.ts';
 
 let server: KeyServer;
