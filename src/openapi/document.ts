@@ -5,6 +5,7 @@ import type { IdentityProvider, Workspace } from '../model/workspace.ts';
 import type { DocumentRequest } from '../request/document-request.ts';
 import type { OperationName } from '../request/operations.ts';
 import { PREFIX } from '../request/record-path.ts';
+import { type Components, entityComponents, sharedComponents } from './components.ts';
 import { type EnvelopeLimits, envelopes } from './envelopes.ts';
 import {
   buildErrorRefs,
@@ -15,13 +16,7 @@ import {
   withStatuses,
 } from './error-responses.ts';
 import { entityWebhooks, MESSAGE_HEADERS, workspaceWebhooks } from './events.ts';
-import {
-  type Components,
-  entityComponents,
-  entityPaths,
-  type OperationContext,
-  sharedComponents,
-} from './operations.ts';
+import { entityPaths, type OperationContext } from './operations.ts';
 import { entityParameters, type SharedParameter, sharedName, sharedParameter } from './parameters.ts';
 import { certainColumns, listOperatorSchemas, recordSchemas } from './schema.ts';
 import { buildViews, type EntityView, type PrincipalClass } from './view.ts';
