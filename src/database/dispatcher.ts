@@ -21,7 +21,8 @@ import {
 } from './errors.ts';
 import { type Executor, isInForce, type PoolName, type Row, type StatementOptions } from './executor.ts';
 import type { ReserveMessage } from './messages.ts';
-import { makePipelinedPool, type PendingStatement, type PipelinedPool } from './pipelined-pool.ts';
+import type { PendingStatement } from './pipelined-connections.ts';
+import { makePipelinedPool, type PipelinedPool } from './pipelined-pool.ts';
 import { getPrepared } from './prepared-statements.ts';
 import {
   isMemoryFull,
