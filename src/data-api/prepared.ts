@@ -9,14 +9,8 @@ import type { HandOver } from '../plan/handover.ts';
 import type { CreatePlan, DeletePlan, ListPlan, UpdatePlan, UpsertPlan } from '../plan/plan.ts';
 import type { AggregateRow, PageRow, RecordRow } from '../plan/result.ts';
 import { toCacheKey } from '../request/query-string.ts';
-import {
-  type Compiled,
-  type CompileOptions,
-  compile,
-  estimateBytes,
-  type ResultOf,
-  type Statement,
-} from '../sql/compile.ts';
+import { type Compiled, type CompileOptions, compile, estimateBytes, type Statement } from '../sql/compile.ts';
+import type { ResultOf } from '../sql/row-readers.ts';
 import type { EntityContext } from './context.ts';
 
 export interface PreparedRead {

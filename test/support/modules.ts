@@ -113,6 +113,7 @@ export const MODULES: Readonly<Record<string, Module>> = {
       'feed.ts',
       'fragment.ts',
       'import.ts',
+      'row-readers.ts',
       'text-expressions.ts',
       'statement-forms.ts',
       'table.ts',
