@@ -1,5 +1,7 @@
 // Props of a grid: columns, rows and cell renderers. It knows nothing of records.
 import type { ReactNode } from 'react';
+import type { CellPosition, GridCommand } from './state.ts';
+import type { GridControl } from './use-grid.ts';
 
 export interface GridColumn {
   readonly name: string;
@@ -42,4 +44,37 @@ export interface GridDrawing<Row> {
   readonly mark: (row: Row, column: GridColumn) => CellMark | undefined;
   readonly editor: (row: Row, column: GridColumn, typed: string | undefined) => ReactNode;
   readonly head?: (column: GridColumn) => ReactNode;
+}
+
+/** Place on the page, in pixels. */
+export interface MenuPlace {
+  readonly left: number;
+  readonly top: number;
+}
+
+export interface GridProps<Row> {
+  readonly label: string;
+  readonly columns: readonly GridColumn[];
+  /** Number of columns that stay at the left edge. */
+  readonly pinned: number;
+  readonly rowCount: number;
+  /** False if there may be more rows than `rowCount`. */
+  readonly isCountExact: boolean;
+  readonly viewAt: (index: number) => GridRowView<Row>;
+  readonly control: GridControl;
+  readonly drawing: GridDrawing<Row>;
+  readonly isReadOnly: boolean;
+  readonly onCommand: (command: GridCommand, spot: CellPosition) => void;
+  readonly onHead: (column: GridColumn, isAdded: boolean) => void;
+  readonly onResize: (column: GridColumn, width: number) => void;
+  /** Called with the visible rows when they change. */
+  readonly onRows: (from: number, to: number) => void;
+  readonly onCopy?: (clipboard: DataTransfer) => void;
+  readonly onPaste?: (text: string) => void;
+  /** Opens the menu of a cell or a heading, for the mouse at its place, for keys (Shift+F10) below the cell. */
+  readonly onMenu?: (spot: CellPosition, place: MenuPlace) => void;
+  /** Identity of the list: when it changes, the grid scrolls to `startRow`. */
+  readonly list: unknown;
+  readonly startRow: number;
+  readonly children?: ReactNode;
 }

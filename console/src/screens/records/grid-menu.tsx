@@ -5,7 +5,7 @@ import type { ReactNode } from 'react';
 import type { EntityDocument } from '../../api/schema.ts';
 import { screenPath } from '../../api/workspace.ts';
 import { moveColumn, setPinned, setVisible } from '../../grid/columns.ts';
-import type { MenuPlace } from '../../grid/grid.tsx';
+import type { MenuPlace } from '../../grid/grid-types.ts';
 import type { CellPosition, GridCommand } from '../../grid/state.ts';
 import { recordScreenPath } from '../../records/cell-value.tsx';
 import type { RecordColumn } from '../../records/fields.ts';
