@@ -43,12 +43,15 @@ export function makeDocumentationMount(folder: string): Mount {
     const path = join(folder, isCompressed ? `${name}.br` : name);
     const cached = files.get(path);
     if (cached !== undefined) return cached;
-    const file = readFile(path).then((bytes) => ({ bytes, isCompressed, hasBrotli, tag: computeTag(bytes) }));
+    const file = readFile(path).then(
+      (bytes) => ({ bytes, isCompressed, hasBrotli, tag: computeTag(bytes) }),
+      (error: NodeJS.ErrnoException) => {
+        files.delete(path);
+        throw error.code === 'ENOENT' ? builtAgain() : error;
+      },
+    );
     files.set(path, file);
-    file.catch(() => files.delete(path));
-    return file.catch((error: NodeJS.ErrnoException) => {
-      throw error.code === 'ENOENT' ? builtAgain() : error;
-    });
+    return file;
   };
   return {
     ...DEFAULT_ERROR_HANDLING,

@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { brotliCompressSync } from 'node:zlib';
+import type { RawRequest } from '../../../src/http/request.ts';
 import { makeDocumentationMount } from '../../../src/routes/documentation.ts';
 import { type MountServer, serveMounts } from '../../support/mount-server.ts';
 
@@ -21,6 +22,7 @@ write('index.html', '<!doctype html>home');
 write('404.html', '<!doctype html>nothing here');
 write('limits.html', '<!doctype html>limits');
 write('gone.html', '<!doctype html>gone');
+write('away.html', '<!doctype html>away');
 write('recipes/index.html', '<!doctype html>recipes');
 write('assets/app.1a2b.js', 'let app;');
 writeFileSync(join(folder, 'assets/secret.pem'), 'secret');
@@ -64,6 +66,15 @@ test('a page that a later build has taken away is not found', async () => {
   const { status, body } = await get('/docs/gone');
   assert.equal(status, 404, body.toString());
   assert.match(body.toString(), /start the server again/);
+});
+
+test('a page that is away is not found for each of those who ask for it at once', async () => {
+  const mount = makeDocumentationMount(folder);
+  for (const name of ['away.html', 'away.html.br']) rmSync(join(folder, name));
+  const ask = () =>
+    mount.handle({ method: 'GET', path: '/docs/away', headers: {} } as Partial<RawRequest> as RawRequest);
+  for (const { reason } of (await Promise.allSettled([ask(), ask()])) as PromiseRejectedResult[])
+    assert.match(String(reason), /start the server again/);
 });
 
 const PAGES: readonly (readonly [path: string, text: string])[] = [
