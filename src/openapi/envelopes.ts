@@ -10,6 +10,7 @@ import {
   type Parameter,
   type ParameterKey,
 } from '../request/parameters.ts';
+import { object } from './components.ts';
 import { schemaRef } from './names.ts';
 import { OUTLINE_SCHEMA } from './outline.ts';
 import { LINKED_IDS, LINKS_SCHEMA, OPERATOR_SCHEMAS } from './schema.ts';
@@ -21,12 +22,6 @@ const FLAG = { type: 'boolean' } as const;
 const ANY_OBJECT = { type: 'object' } as const;
 
 type Properties = Readonly<Record<string, JsonSchema>>;
-
-const responseSchema = (required: Properties, optional: Properties = {}): JsonSchema => ({
-  type: 'object',
-  required: Object.keys(required),
-  properties: { ...required, ...optional },
-});
 
 /** Returns the schema of a body; unknown members are refused. */
 const body = (required: Properties, optional: Properties): JsonSchema => ({
@@ -55,7 +50,7 @@ export interface EnvelopeLimits {
 
 /** Schemas of responses. */
 const RESPONSES: Properties = {
-  'wda.Meta': responseSchema(
+  'wda.Meta': object(
     {
       ...PAGE_NUMBERS,
       nextCursor: { type: ['string', 'null'], description: 'For `after` of the next page; null on the last one.' },
@@ -65,13 +60,13 @@ const RESPONSES: Properties = {
       previews: {
         type: 'array',
         description: 'With `preview`: the values that were cut.',
-        items: responseSchema({ index: COUNT, field: TEXT, length: COUNT }),
+        items: object({ index: COUNT, field: TEXT, length: COUNT }),
       },
       changes: { ...TEXT, description: 'With `changes=true`: for `after` of `_changes`, which continues there.' },
     },
   ),
-  'wda.GroupMeta': responseSchema({ page: COUNT, size: COUNT, totalElements: COUNT, totalPages: COUNT }),
-  'wda.WriteMeta': responseSchema(
+  'wda.GroupMeta': object({ page: COUNT, size: COUNT, totalElements: COUNT, totalPages: COUNT }),
+  'wda.WriteMeta': object(
     {},
     {
       dryRun: FLAG,
@@ -80,12 +75,12 @@ const RESPONSES: Properties = {
       versions: { ...TEXTS, description: 'Of an update with `versions=true`: of each record, in its place.' },
     },
   ),
-  'wda.FeedMeta': responseSchema({
+  'wda.FeedMeta': object({
     cursor: { type: 'string', description: 'The place after these events: `after` of the next request.' },
     more: { ...FLAG, description: 'Whether there is more to look at now.' },
     size: COUNT,
   }),
-  'wda.HistoryMeta': responseSchema({
+  'wda.HistoryMeta': object({
     size: COUNT,
     nextCursor: { type: ['string', 'null'], description: '`after` of the next request.' },
     completeSince: {
@@ -94,7 +89,7 @@ const RESPONSES: Properties = {
       description: 'From this time on every change of the record is there.',
     },
   }),
-  'wda.ControlEvent': responseSchema(
+  'wda.ControlEvent': object(
     {
       id: { type: 'string' },
       type: { enum: ['schema', 'reset', 'ended'] },
@@ -117,7 +112,7 @@ const RESPONSES: Properties = {
       retyped: TEXTS,
     },
   ),
-  'wda.Actor': responseSchema(
+  'wda.Actor': object(
     { kind: { enum: ['operator', 'person', 'key', 'client', 'user'] }, id: { type: 'string' } },
     {
       name: { type: ['string', 'null'] },
@@ -127,22 +122,22 @@ const RESPONSES: Properties = {
       requestId: { type: 'string' },
     },
   ),
-  'wda.Id': responseSchema({ id: ID_SCHEMA }),
-  'wda.ImportResult': responseSchema({ inserted: COUNT, updated: COUNT, skipped: COUNT }, { rejected: COUNT }),
-  'wda.BatchResult': responseSchema(
+  'wda.Id': object({ id: ID_SCHEMA }),
+  'wda.ImportResult': object({ inserted: COUNT, updated: COUNT, skipped: COUNT }, { rejected: COUNT }),
+  'wda.BatchResult': object(
     {
       data: {
         type: 'array',
         description: 'The answers, in the order of the operations.',
-        items: responseSchema(
+        items: object(
           { status: { type: 'integer' } },
           { data: { description: 'As the operation alone is answered.' }, meta: ANY_OBJECT },
         ),
       },
     },
-    { meta: responseSchema({ dryRun: FLAG }) },
+    { meta: object({ dryRun: FLAG }) },
   ),
-  'wda.Job': responseSchema(
+  'wda.Job': object(
     {
       id: ID_SCHEMA,
       operation: { ...TEXT, enum: ['update', 'delete'] },
@@ -153,10 +148,7 @@ const RESPONSES: Properties = {
       error: {
         oneOf: [
           { type: 'null' },
-          responseSchema(
-            { code: TEXT, message: TEXT, reason: TEXT },
-            { details: { type: 'array', items: ANY_OBJECT } },
-          ),
+          object({ code: TEXT, message: TEXT, reason: TEXT }, { details: { type: 'array', items: ANY_OBJECT } }),
         ],
         description: 'What ended it, as `error` of a refusal.',
       },
@@ -168,20 +160,20 @@ const RESPONSES: Properties = {
       deleted: { ...COUNT, description: 'Of a deletion: records that were deleted.' },
     },
   ),
-  'wda.Index': responseSchema({
-    data: responseSchema({
+  'wda.Index': object({
+    data: object({
       organization: TEXT,
       workspace: TEXT,
       entities: {
         type: 'array',
-        items: responseSchema({ name: TEXT, description: { type: ['string', 'null'] }, operations: TEXTS }),
+        items: object({ name: TEXT, description: { type: ['string', 'null'] }, operations: TEXTS }),
       },
       openapi: { ...TEXT, format: 'uri', description: 'Where this document is.' },
       mcp: { type: ['string', 'null'], format: 'uri', description: 'Where agents are served; null: not here.' },
     }),
   }),
-  'wda.Schema': responseSchema({
-    data: responseSchema({
+  'wda.Schema': object({
+    data: object({
       organization: TEXT,
       workspace: TEXT,
       name: { ...TEXT, description: 'For people.' },
@@ -242,7 +234,7 @@ function bodies({ maxPageSize, maxBulk, maxBatch }: EnvelopeLimits, hasFields: b
       },
     ),
     'wda.UpdateItem': {
-      ...responseSchema(
+      ...object(
         { id: ID_SCHEMA },
         {
           $version: {

@@ -2,6 +2,7 @@
 import type { ErrorCode } from '../errors.ts';
 import { WORKSPACE_OPERATIONS, type WorkspaceOperation, type WorkspaceOperationName } from '../request/operations.ts';
 import { getParameters, type ParameterKey } from '../request/parameters.ts';
+import { json, list, object, type Parts } from './components.ts';
 import type { Part } from './error-responses.ts';
 import { anyEvent } from './events.ts';
 import { schemaRef } from './names.ts';
@@ -30,19 +31,13 @@ interface Form {
   readonly description: string;
   readonly headers?: readonly Header[];
   readonly body?: Part;
-  readonly responses: Readonly<Record<string, Part>>;
+  readonly responses: Parts;
   readonly codes: readonly ErrorCode[];
 }
 
-const json = (schema: Part, rest: Part = {}): Part => ({ content: { 'application/json': { schema, ...rest } } });
+const ONE_JOB: Part = { description: 'The job.', ...json(object({ data: schemaRef('wda.Job') })) };
 
-const ONE_JOB: Part = {
-  description: 'The job.',
-  ...json({ type: 'object', required: ['data'], properties: { data: schemaRef('wda.Job') } }),
-};
-
-/** Forms by operation, or null for one with a protocol of its own. */
-/** Returns the forms of the operations. `followed`: entities that keep changes. */
+/** Returns the forms by operation, or null for one with a protocol of its own. `followed`: entities that keep changes. */
 const makeForms = (followed: readonly string[]): Readonly<Record<WorkspaceOperationName, Form | null>> => ({
   index: {
     summary: 'Index of the workspace',
@@ -99,11 +94,7 @@ const makeForms = (followed: readonly string[]): Readonly<Record<WorkspaceOperat
     responses: {
       200: {
         description: 'Events, and the cursor after them.',
-        ...withStream({
-          type: 'object',
-          required: ['data', 'meta'],
-          properties: { data: { type: 'array', items: anyEvent(followed) }, meta: schemaRef('wda.FeedMeta') },
-        }),
+        ...withStream(object({ data: list(anyEvent(followed)), meta: schemaRef('wda.FeedMeta') })),
       },
     },
     codes: [...READ, 'CHANGES_OFF', 'CHANGES_UNAVAILABLE', 'CURSOR_EXPIRED', 'VIEW_CHANGED', 'QUERY_TIMEOUT'],
@@ -115,11 +106,7 @@ const makeForms = (followed: readonly string[]): Readonly<Record<WorkspaceOperat
     responses: {
       200: {
         description: 'The jobs.',
-        ...json({
-          type: 'object',
-          required: ['data'],
-          properties: { data: { type: 'array', maxItems: 100, items: schemaRef('wda.Job') } },
-        }),
+        ...json(object({ data: list(schemaRef('wda.Job'), { maxItems: 100 }) })),
       },
     },
     codes: READ,
@@ -154,7 +141,7 @@ export function workspacePaths(
   context: OperationContext,
   { kind }: PrincipalClass,
   followed: readonly string[],
-): Readonly<Record<string, Part>> {
+): Parts {
   const forms = makeForms(followed);
   return Object.fromEntries(
     (Object.keys(forms) as WorkspaceOperationName[]).flatMap((id) => {
