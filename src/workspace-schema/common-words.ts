@@ -33,11 +33,19 @@ const FIND_US = 0.3;
 
 const NONE: Statistics = { words: [], rows: 0, width: 0 };
 
+/** `now`: milliseconds of any clock that does not go back. */
 export function makeCommonWords(
   db: Pick<Database, 'query'>,
   onError: (message: string, error: unknown) => void,
+  now: () => number = () => performance.now(),
 ): CommonWords {
-  const cache = new LRUCache<string, Statistics>({ max: MAX_ENTITIES, ttl: MAX_AGE_MS, allowStale: true });
+  const cache = new LRUCache<string, Statistics>({
+    max: MAX_ENTITIES,
+    ttl: MAX_AGE_MS,
+    allowStale: true,
+    noDeleteOnStaleGet: true,
+    perf: { now },
+  });
 
   async function load(name: string): Promise<void> {
     // A search meanwhile does not load them again.

@@ -2,6 +2,7 @@
 // either way the answer is the same.
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { setTimeout } from 'node:timers/promises';
 import fc from 'fast-check';
 import { getEntity, type Workspace } from '../../../src/model/workspace.ts';
 import { planList } from '../../../src/plan/plan.ts';
@@ -182,6 +183,23 @@ describe('a search for common words', { skip: isCluster }, () => {
     assert.deepEqual(commonWords.find(notes, 1_000_000), []);
     assert.deepEqual(errors, []);
     assert.deepEqual(commonWords.find(getEntity(workspace, 'groups'), 4), []);
+  });
+
+  test('knows old words while newer ones are read', async () => {
+    let now = 1;
+    const commonWords = makeCommonWords(
+      database,
+      () => undefined,
+      () => now,
+    );
+    const notes = getEntity(workspace, 'notes');
+    await until('the statistics are read', async () => commonWords.find(notes, 4).length > 0);
+    now += 3_600_000;
+    // The cache reads the clock once a millisecond.
+    await setTimeout(5);
+    const words = commonWords.find(notes, 4);
+    assert.ok(words.includes('note'));
+    assert.deepEqual(commonWords.find(notes, 4), words);
   });
 
   test('answers the same over HTTP before the statistics are known and afterwards', async () => {
