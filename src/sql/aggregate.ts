@@ -24,7 +24,7 @@ import {
   where,
 } from './expression.ts';
 import { empty, type Fragment, ident, integerLiteral, join, keyword, literal, sql } from './fragment.ts';
-import { selectStoredTotal } from './read.ts';
+import { selectStoredTotal } from './list-rows.ts';
 import { limitRunningSize, makeSizeLimit } from './size-limit.ts';
 
 /**

@@ -80,3 +80,6 @@ export function toQuery(fragment: Fragment, name?: string): Query {
 export function script(statements: readonly Fragment[]): string {
   return statements.map((statement) => `${statement.text};\n`).join('');
 }
+
+/** Joins clauses with spaces. */
+export const clauses = (...parts: readonly Fragment[]): Fragment => join(parts, ' ');
