@@ -3,7 +3,7 @@
 import type { Static } from 'typebox';
 import { notFound } from '../errors.ts';
 import { MAX_MAIL_ADDRESS, parseMailAddress } from '../model/mail-address.ts';
-import { MEMBER_ROLES, type Operator, type Owner, type Person } from '../model/principal.ts';
+import { MEMBER_ROLES } from '../model/principal.ts';
 import type { Report } from '../schema/report.ts';
 import { Type } from '../schema/type.ts';
 import {
@@ -14,12 +14,12 @@ import {
   type MemberPlace,
   updateMember,
 } from '../store/members.ts';
+import type { Organization } from '../store/organizations.ts';
 import { noOrganization, requireValue } from './access.ts';
-import type { Audit } from './audit.ts';
 import { body, refinedBody } from './body.ts';
 import { idParam } from './describe.ts';
 import { CreatedBy } from './names.ts';
-import { PAGE, type PageRequest } from './query.ts';
+import { PAGE } from './query.ts';
 import {
   data,
   enumShape,
@@ -36,6 +36,7 @@ import {
   Time,
 } from './response.ts';
 import {
+  type AdminContext,
   type AdminRoute,
   type AdminServices,
   ORGANIZATION,
@@ -101,206 +102,154 @@ const MemberResponse = objectShape(
 const TAKEN = 'there is a member with this mail address or claim already, or as many as there may be';
 const LAST = 'no other owner who has signed in would be left, and the sender is not the operator';
 
-/** Call of a route of either place. `sender`: decides about the last owner. */
-interface MemberCall {
-  readonly place: MemberPlace;
-  readonly sender: Operator | Owner | Person;
-  readonly audit: Audit;
+/** Where people are members: in an organization with all of its workspaces, or in one workspace. */
+interface MemberScope {
+  readonly path: typeof ORGANIZATION | typeof WORKSPACE;
+  readonly access: 'organization' | 'workspace';
+  readonly changes: 'everything' | 'workspace';
+  /** Ids of the routes. */
+  readonly list: `members.${string}`;
+  readonly create: `members.${string}`;
+  readonly update: `members.${string}`;
+  readonly remove: `members.${string}`;
+  /** Name of such a place, for texts. */
+  readonly noun: string;
+  readonly listDescription: string;
 }
 
-export const memberRoutes = (services: AdminServices): AdminRoute[] => [
-  ...workspaceMemberRoutes(services),
-  ...organizationMemberRoutes(services),
-];
+const WORKSPACE_SCOPE: MemberScope = {
+  path: WORKSPACE,
+  access: 'workspace',
+  changes: 'workspace',
+  list: 'members.list',
+  create: 'members.create',
+  update: 'members.update',
+  remove: 'members.delete',
+  noun: 'a workspace',
+  listDescription: 'The oldest first, without those of its organization.',
+};
 
-const EXAMPLE = { email: 'ada@example.com', role: 'editor' };
+const ORGANIZATION_SCOPE: MemberScope = {
+  path: ORGANIZATION,
+  access: 'organization',
+  changes: 'everything',
+  list: 'members.listOfOrganization',
+  create: 'members.createInOrganization',
+  update: 'members.updateInOrganization',
+  remove: 'members.deleteFromOrganization',
+  noun: 'an organization',
+  listDescription: 'The oldest first. They have their role in all of its workspaces.',
+};
 
-/** Makes the handlers that routes of both places share. */
-function makeMemberCalls({ directory }: AdminServices['databases']) {
-  const list = async (place: MemberPlace, query: PageRequest) =>
-    respondPage(await loadMembers(directory, place, query), query, toResponse);
+export const memberRoutes = (services: AdminServices): AdminRoute[] =>
+  [WORKSPACE_SCOPE, ORGANIZATION_SCOPE].flatMap((scope) => makeRoutes(services, scope));
 
-  async function create({ place, audit }: MemberCall, member: NewMemberInput, location: string) {
-    const stored = await audit.change(
-      (session, createdBy) =>
-        requireValue(createMember(session, place, { ...member, createdBy }), () => noOrganization('')),
-      ({ id, role }) => ({ subject: nameMember(member), details: { id: Number(id), role } }),
-    );
-    return respondCreated(toResponse(stored), `${location}/members/${stored.id}`);
-  }
-
-  async function update({ place, sender, audit }: MemberCall, id: string, { role }: Static<typeof MemberChange>) {
-    const stored = await audit.change(
-      (session) => requireValue(updateMember(session, place, id, role, sender.kind === 'operator'), () => noMember(id)),
-      (member) => ({ subject: nameMember(member), details: { id: Number(id), role } }),
-    );
-    return respondData(toResponse(stored));
-  }
-
-  async function remove({ place, sender, audit }: MemberCall, id: string) {
-    await audit.change(
-      (session) => requireValue(deleteMember(session, place, id, sender.kind === 'operator'), () => noMember(id)),
-      (member) => ({ subject: nameMember(member), details: { id: Number(id), role: member.role } }),
-    );
-    return respondNothing();
-  }
-
-  return { list, create, update, remove };
-}
-
-function workspaceMemberRoutes(services: AdminServices): AdminRoute[] {
-  const { list, create, update, remove } = makeMemberCalls(services.databases);
+function makeRoutes(services: AdminServices, scope: MemberScope): AdminRoute[] {
+  const { directory } = services.databases;
   const route = routeMaker(services);
+  const { access, changes, noun } = scope;
+  const path = `${scope.path}/members` as const;
   return [
     route({
-      id: 'members.list',
+      id: scope.list,
       method: 'GET',
-      path: `${WORKSPACE}/members`,
-      access: 'workspace',
-      summary: 'The members of a workspace, and its invitations',
-      description: 'The oldest first, without those of its organization.',
+      path,
+      access,
+      summary: `The members of ${noun}, and its invitations`,
+      description: scope.listDescription,
       errors: {},
       query: PAGE,
       responses: { 200: pageShape(MemberResponse) },
-      handle: ({ workspace, query }) => list(ofWorkspace(workspace), query),
+      handle: async ({ query, ...context }) =>
+        respondPage(await loadMembers(directory, toPlace(context), query), query, toResponse),
     }),
     route({
-      id: 'members.create',
+      id: scope.create,
       method: 'POST',
-      path: `${WORKSPACE}/members`,
-      access: 'workspace',
-      changes: 'workspace',
+      path,
+      access,
+      changes,
       activity: 'written',
-      summary: 'Adds a member to a workspace, or invites one',
+      summary: `Adds a member to ${noun}, or invites one`,
       description: 'A mail address waits for the first person who signs in with it.',
       errors: { CONFLICT: TAKEN },
       body: refinedBody(NewMember, parseNewMember),
-      example: EXAMPLE,
+      example: { email: 'ada@example.com', role: 'editor' },
       responses: { 201: data(MemberResponse) },
-      handle: ({ workspace, principal, audit, body: member }) =>
-        create({ place: ofWorkspace(workspace), sender: principal, audit }, member, workspaceLocation(workspace, '')),
+      async handle({ audit, body: member, ...context }) {
+        const place = toPlace(context);
+        const stored = await audit.change(
+          (session, createdBy) =>
+            requireValue(createMember(session, place, { ...member, createdBy }), () => noOrganization('')),
+          ({ id, role }) => ({ subject: nameMember(member), details: { id: Number(id), role } }),
+        );
+        return respondCreated(toResponse(stored), `${place.location}/members/${stored.id}`);
+      },
     }),
     route({
-      id: 'members.update',
+      id: scope.update,
       method: 'PUT',
-      path: `${WORKSPACE}/members/:id`,
-      access: 'workspace',
-      changes: 'workspace',
+      path: `${path}/:id`,
+      access,
+      changes,
       activity: 'written',
-      summary: 'Gives a member of a workspace another role',
+      summary: `Gives a member of ${noun} another role`,
       description: 'The next request has the new rights, in every process.',
       errors: { CONFLICT: LAST },
       params: { id: idParam('member') },
-      find: (context) => parseId(context.params.id, 'Member'),
+      find: ({ params }) => parseId(params.id, 'Member'),
       body: body(MemberChange),
       example: { role: 'viewer' },
       responses: { 200: data(MemberResponse) },
-      handle: ({ workspace, principal, audit, resource: id, body: change }) =>
-        update({ place: ofWorkspace(workspace), sender: principal, audit }, id, change),
+      async handle({ principal, audit, resource: id, body: { role }, ...context }) {
+        const isOperator = principal.kind === 'operator';
+        const stored = await audit.change(
+          (session) => requireValue(updateMember(session, toPlace(context), id, role, isOperator), () => noMember(id)),
+          (member) => ({ subject: nameMember(member), details: { id: Number(id), role } }),
+        );
+        return respondData(toResponse(stored));
+      },
     }),
     route({
-      id: 'members.delete',
+      id: scope.remove,
       method: 'DELETE',
-      path: `${WORKSPACE}/members/:id`,
-      access: 'workspace',
-      changes: 'workspace',
+      path: `${path}/:id`,
+      access,
+      changes,
       activity: 'written',
-      summary: 'Removes a member of a workspace, or takes back an invitation',
+      summary: `Removes a member of ${noun}, or takes back an invitation`,
       description: 'The next request is refused, in every process.',
       errors: { CONFLICT: LAST },
       params: { id: idParam('member') },
-      find: (context) => parseId(context.params.id, 'Member'),
+      find: ({ params }) => parseId(params.id, 'Member'),
       responses: { 204: NOTHING },
-      handle: ({ workspace, principal, audit, resource: id }) =>
-        remove({ place: ofWorkspace(workspace), sender: principal, audit }, id),
+      async handle({ principal, audit, resource: id, ...context }) {
+        const isOperator = principal.kind === 'operator';
+        await audit.change(
+          (session) => requireValue(deleteMember(session, toPlace(context), id, isOperator), () => noMember(id)),
+          (member) => ({ subject: nameMember(member), details: { id: Number(id), role: member.role } }),
+        );
+        return respondNothing();
+      },
     }),
   ];
 }
 
-function organizationMemberRoutes(services: AdminServices): AdminRoute[] {
-  const { list, create, update, remove } = makeMemberCalls(services.databases);
-  const route = routeMaker(services);
-  return [
-    route({
-      id: 'members.listOfOrganization',
-      method: 'GET',
-      path: `${ORGANIZATION}/members`,
-      access: 'organization',
-      summary: 'The members of an organization, and its invitations',
-      description: 'The oldest first. They have their role in all of its workspaces.',
-      errors: {},
-      query: PAGE,
-      responses: { 200: pageShape(MemberResponse) },
-      handle: ({ organization, query }) => list(ofOrganization(organization), query),
-    }),
-    route({
-      id: 'members.createInOrganization',
-      method: 'POST',
-      path: `${ORGANIZATION}/members`,
-      access: 'organization',
-      changes: 'everything',
-      activity: 'written',
-      summary: 'Adds a member to an organization, or invites one',
-      description: 'A mail address waits for the first person who signs in with it.',
-      errors: { CONFLICT: TAKEN },
-      body: refinedBody(NewMember, parseNewMember),
-      example: EXAMPLE,
-      responses: { 201: data(MemberResponse) },
-      handle: ({ organization, principal, audit, body: member }) =>
-        create(
-          { place: ofOrganization(organization), sender: principal, audit },
-          member,
-          organizationLocation(organization.slug),
-        ),
-    }),
-    route({
-      id: 'members.updateInOrganization',
-      method: 'PUT',
-      path: `${ORGANIZATION}/members/:id`,
-      access: 'organization',
-      changes: 'everything',
-      activity: 'written',
-      summary: 'Gives a member of an organization another role',
-      description: 'The next request has the new rights, in every process.',
-      errors: { CONFLICT: LAST },
-      params: { id: idParam('member') },
-      find: (context) => parseId(context.params.id, 'Member'),
-      body: body(MemberChange),
-      example: { role: 'viewer' },
-      responses: { 200: data(MemberResponse) },
-      handle: ({ organization, principal, audit, resource: id, body: change }) =>
-        update({ place: ofOrganization(organization), sender: principal, audit }, id, change),
-    }),
-    route({
-      id: 'members.deleteFromOrganization',
-      method: 'DELETE',
-      path: `${ORGANIZATION}/members/:id`,
-      access: 'organization',
-      changes: 'everything',
-      activity: 'written',
-      summary: 'Removes a member of an organization, or takes back an invitation',
-      description: 'The next request is refused, in every process.',
-      errors: { CONFLICT: LAST },
-      params: { id: idParam('member') },
-      find: (context) => parseId(context.params.id, 'Member'),
-      responses: { 204: NOTHING },
-      handle: ({ organization, principal, audit, resource: id }) =>
-        remove({ place: ofOrganization(organization), sender: principal, audit }, id),
-    }),
-  ];
+/** Returns the place that a path names, with its location. */
+function toPlace({
+  workspace,
+  organization,
+}: Pick<AdminContext<MemberScope['path'], MemberScope['access']>, 'workspace' | 'organization'>): MemberPlace & {
+  readonly location: string;
+} {
+  if (workspace !== undefined) {
+    const { organizationId, id } = workspace;
+    return { organizationId, workspaceId: id, location: workspaceLocation(workspace, '') };
+  }
+  // A path without a workspace names an organization.
+  const { id, slug } = organization as Organization;
+  return { organizationId: id, workspaceId: null, location: organizationLocation(slug) };
 }
-
-const ofWorkspace = ({
-  id,
-  organizationId,
-}: {
-  readonly id: string;
-  readonly organizationId: string;
-}): MemberPlace => ({
-  organizationId,
-  workspaceId: id,
-});
-const ofOrganization = ({ id }: { readonly id: string }): MemberPlace => ({ organizationId: id, workspaceId: null });
 
 type NewMemberInput = Pick<Member, 'email' | 'claim' | 'role'>;
 

@@ -49,11 +49,14 @@ type ParamNames<Path extends string> = Path extends `${string}:${infer Name}/${i
     ? Name
     : never;
 
+type InOrganization = `${typeof ORGANIZATION}${string}`;
+type InWorkspace = `${typeof WORKSPACE}${string}`;
+
 /** Context of a request, from its path and its credential. Query and body are read after it. */
 export interface AdminContext<Path extends string, M extends AccessLevel> {
-  readonly principal: 'ws' extends ParamNames<Path> ? Exclude<Principals[M], Person> : Principals[M];
+  readonly principal: Path extends InWorkspace ? Exclude<Principals[M], Person> : Principals[M];
   readonly params: Readonly<Record<ParamNames<Path>, string>>;
-  readonly workspace: 'ws' extends ParamNames<Path> ? WorkspaceSummary : undefined;
+  readonly workspace: Path extends InWorkspace ? WorkspaceSummary : undefined;
   /** If-None-Match header. */
   readonly ifNoneMatch: string | undefined;
   /** Signal that aborts when the client has disconnected. */
@@ -63,11 +66,7 @@ export interface AdminContext<Path extends string, M extends AccessLevel> {
   /** Checks If-Match for a route that is `guarded`; called under the lock of the change. */
   readonly mustMatch: MustMatch;
   /** Organization of a path without a workspace. */
-  readonly organization: 'ws' extends ParamNames<Path>
-    ? undefined
-    : 'org' extends ParamNames<Path>
-      ? Organization
-      : undefined;
+  readonly organization: Path extends InWorkspace ? undefined : Path extends InOrganization ? Organization : undefined;
   /** Announces a change of these workspaces: the response waits until every process knows. */
   readonly changed: (...workspaceIds: readonly string[]) => void;
 }
