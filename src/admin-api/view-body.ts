@@ -1,5 +1,5 @@
 // Bodies and responses of saved views. Each member has its own limit, so a view is 60 kB at most.
-import type { Static } from 'typebox';
+import type { Static, TOptional } from 'typebox';
 import { Type } from '../schema/type.ts';
 import type { SavedView, Viewer } from '../store/views.ts';
 import { ActorShape, DisplayName } from './names.ts';
@@ -50,22 +50,10 @@ const CONTENT = {
   overview: Type.Boolean({ description: 'Whether it is on the overview of the workspace.' }),
 };
 
+const Content = objectShape(CONTENT);
+
 /** A view without its identity: what is stored as JSON. */
-export interface ViewContent {
-  readonly filter: readonly string[];
-  readonly or: readonly string[];
-  readonly search: string;
-  readonly sort: readonly string[];
-  readonly expand: readonly string[] | null;
-  readonly columns: readonly string[] | null;
-  readonly pinned: readonly string[];
-  readonly widths: Readonly<Record<string, number>>;
-  readonly layout: 'grid' | 'board' | 'calendar' | 'chart';
-  readonly group: readonly string[];
-  readonly summary: readonly string[];
-  readonly chart: 'number' | 'bars' | 'line' | 'table';
-  readonly overview: boolean;
-}
+export type ViewContent = Static<typeof Content>;
 
 export const DEFAULT_CONTENT: ViewContent = {
   filter: [],
@@ -83,21 +71,9 @@ export const DEFAULT_CONTENT: ViewContent = {
   overview: false,
 };
 
-const OPTIONAL_CONTENT = {
-  filter: Type.Optional(CONTENT.filter),
-  or: Type.Optional(CONTENT.or),
-  search: Type.Optional(CONTENT.search),
-  sort: Type.Optional(CONTENT.sort),
-  expand: Type.Optional(CONTENT.expand),
-  columns: Type.Optional(CONTENT.columns),
-  pinned: Type.Optional(CONTENT.pinned),
-  widths: Type.Optional(CONTENT.widths),
-  layout: Type.Optional(CONTENT.layout),
-  group: Type.Optional(CONTENT.group),
-  summary: Type.Optional(CONTENT.summary),
-  chart: Type.Optional(CONTENT.chart),
-  overview: Type.Optional(CONTENT.overview),
-};
+const OPTIONAL_CONTENT = Object.fromEntries(
+  Object.entries(CONTENT).map(([name, shape]) => [name, Type.Optional(shape)]),
+) as { readonly [Name in keyof typeof CONTENT]: TOptional<(typeof CONTENT)[Name]> };
 
 const Shared = Type.Boolean({ description: 'Whether all who may see the workspace see it.' });
 
