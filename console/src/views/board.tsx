@@ -5,13 +5,14 @@ import { useInfiniteQuery, useQuery } from '@tanstack/react-query';
 import { useRef, useState } from 'react';
 import { pluralize } from '../format/amount.ts';
 import type { Chip } from '../records/filter.ts';
+import { getRecordLabel } from '../records/record-label.ts';
 import type { Row } from '../records/rows.ts';
 import { listEnumValues } from '../records/value.ts';
 import { ErrorAlert } from '../shell/error-alert.tsx';
 import { announce } from '../shell/live-region.tsx';
 import { aggregateQuery } from './aggregate-api.ts';
 import { describeAggregate, listEnumFields, parseAggregate } from './aggregates.ts';
-import { Card, getTitle, MoveNotice } from './card.tsx';
+import { Card, MoveNotice, useDropTarget } from './card.tsx';
 import type { LayoutProps } from './layout-props.ts';
 import { type CardFields, cardPagesQuery, chooseCardFields, type Moves, useMoves } from './layout-records.ts';
 import { printValue } from './summary-line.tsx';
@@ -71,7 +72,13 @@ function Columns(props: LayoutProps & { readonly field: string }) {
   function move(row: Row, place: Place): void {
     const before = getColumn(row);
     if (before === place) return;
-    void moves.move({ row, before, value: place, place: toWords(place), title: getTitle(row.record, fields.label) });
+    void moves.move({
+      row,
+      before,
+      value: place,
+      place: toWords(place),
+      title: getRecordLabel(row.record, fields.label),
+    });
   }
   return (
     <>
@@ -143,7 +150,7 @@ interface ColumnProps extends LayoutProps {
 
 function ColumnView(props: ColumnProps) {
   const { entityRef, query, zone, mayWrite, field, place, places, count, summary, fields, moves, focusId } = props;
-  const [isOver, setOver] = useState(false);
+  const dropTarget = useDropTarget(mayWrite, props.onDrop);
   const chip: Chip = { kind: 'filter', text: place === null ? `${field},isNull` : `${field},eq,${place}` };
   const pages = useInfiniteQuery(
     cardPagesQuery({
@@ -173,19 +180,7 @@ function ColumnView(props: ColumnProps) {
     <section
       className="board-column"
       aria-label={count === undefined ? words : `${words}, ${pluralize(count, 'record')}`}
-      data-over={isOver || undefined}
-      {...(mayWrite && {
-        onDragOver: (event) => {
-          event.preventDefault();
-          setOver(true);
-        },
-        onDragLeave: () => setOver(false),
-        onDrop: (event) => {
-          event.preventDefault();
-          setOver(false);
-          props.onDrop();
-        },
-      })}
+      {...dropTarget}
     >
       <h2 className="board-column-head">
         <bdi>{words}</bdi> <span className="board-column-count">{count}</span>

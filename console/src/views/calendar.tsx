@@ -11,6 +11,7 @@ import type { RecordColumn } from '../records/fields.ts';
 import { listColumns } from '../records/fields.ts';
 import type { Chip } from '../records/filter.ts';
 import { toSearch } from '../records/list-query.ts';
+import { getRecordLabel } from '../records/record-label.ts';
 import type { Row } from '../records/rows.ts';
 import { FormDialog } from '../shell/dialogs.tsx';
 import { ErrorAlert } from '../shell/error-alert.tsx';
@@ -18,7 +19,7 @@ import { useAddress } from '../shell/use-address.ts';
 import { aggregateQuery } from './aggregate-api.ts';
 import { isDateType } from './aggregates.ts';
 import { addDays, describeSpan, isDay, listWeeks, moveSpan, type Span, WEEKDAYS } from './calendar-days.ts';
-import { Card, getTitle, MoveNotice } from './card.tsx';
+import { Card, MoveNotice, useDropTarget } from './card.tsx';
 import type { LayoutProps } from './layout-props.ts';
 import { type CardFields, cardsQuery, chooseCardFields, useMoves } from './layout-records.ts';
 
@@ -144,7 +145,7 @@ function Days(props: LayoutProps & { readonly column: RecordColumn; readonly spa
       column.type === 'date'
         ? target
         : (parseDateTime(replaceDay(formatLocal(before, zone), target, 'datetime'), zone) ?? before);
-    void moves.move({ row, before, value, place: target, title: getTitle(row.record, fields.label) });
+    void moves.move({ row, before, value, place: target, title: getRecordLabel(row.record, fields.label) });
   }
   const error = counts.error ?? all.error ?? single.find((one) => one.error !== null)?.error;
   return (
@@ -212,7 +213,7 @@ function Days(props: LayoutProps & { readonly column: RecordColumn; readonly spa
       </div>
       {rowToMove !== undefined && mayWrite && (
         <FormDialog
-          title={`Move ${getTitle(rowToMove.record, fields.label)}`}
+          title={`Move ${getRecordLabel(rowToMove.record, fields.label)}`}
           action="Move"
           onClose={() => setRowToMove(undefined)}
           onSubmit={(data) => {
@@ -260,28 +261,16 @@ interface DayProps extends LayoutProps {
 
 function Day(props: DayProps) {
   const { entityRef, query, zone, mayWrite, day, weekday, span, rows, count, more, fields, focusId } = props;
-  const [isOver, setOver] = useState(false);
+  const dropTarget = useDropTarget(mayWrite, props.onDrop);
   const visible = rows.slice(0, MOST_CARDS[span]);
   const hiddenCount = Math.max(count, rows.length) - visible.length;
   return (
     <section
       className="day"
       aria-label={`${weekday} ${day}, ${pluralize(count, 'record')}`}
-      data-over={isOver || undefined}
       data-outside={props.isOutside || undefined}
       data-empty={rows.length === 0 || undefined}
-      {...(mayWrite && {
-        onDragOver: (event) => {
-          event.preventDefault();
-          setOver(true);
-        },
-        onDragLeave: () => setOver(false),
-        onDrop: (event) => {
-          event.preventDefault();
-          setOver(false);
-          props.onDrop();
-        },
-      })}
+      {...dropTarget}
     >
       <span className="day-head" {...(props.isToday && { 'aria-current': 'date' as const })}>
         {weekday} {day.slice(8)}

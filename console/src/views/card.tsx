@@ -1,13 +1,13 @@
 // Card of a record in a board or a calendar: opened by its link, dragged, or moved by its menu and by keys.
 import { ActionIcon, Button, Menu } from '@mantine/core';
 import { Link } from '@tanstack/react-router';
-import { type KeyboardEvent, type ReactNode, useEffect, useRef } from 'react';
+import { type DragEvent, type KeyboardEvent, type ReactNode, useEffect, useRef, useState } from 'react';
 import type { TimeZone } from '../format/datetime.ts';
 import { CellValue, recordScreenPath } from '../records/cell-value.tsx';
 import { findRelatedName, getRecordLabel } from '../records/record-label.ts';
 import type { EntityRef } from '../records/requests.ts';
 import type { Row } from '../records/rows.ts';
-import { getId, getMember, type RecordValue } from '../records/value.ts';
+import { getId, getMember } from '../records/value.ts';
 import { ErrorAlert } from '../shell/error-alert.tsx';
 import { Icon } from '../shell/icon.tsx';
 import type { CardFields, Moves } from './layout-records.ts';
@@ -25,15 +25,13 @@ export interface CardProps {
   readonly takesFocus: boolean;
 }
 
-export const getTitle = (record: RecordValue, label: string | undefined): string => getRecordLabel(record, label);
-
 export function Card({ entityRef, row, fields, zone, menu, onMoveKey, onDrag, takesFocus }: CardProps) {
   const link = useRef<HTMLAnchorElement>(null);
   useEffect(() => {
     if (takesFocus) link.current?.focus();
   }, [takesFocus]);
   const { record } = row;
-  const title = getTitle(record, fields.label);
+  const title = getRecordLabel(record, fields.label);
   const isMovable = menu !== undefined;
   return (
     <li
@@ -81,6 +79,25 @@ export function Card({ entityRef, row, fields, zone, menu, onMoveKey, onDrag, ta
       ))}
     </li>
   );
+}
+
+/** Returns the properties of an element that cards are dropped on. */
+export function useDropTarget(isEnabled: boolean, onDrop: () => void) {
+  const [isOver, setOver] = useState(false);
+  if (!isEnabled) return {};
+  return {
+    'data-over': isOver || undefined,
+    onDragOver: (event: DragEvent) => {
+      event.preventDefault();
+      setOver(true);
+    },
+    onDragLeave: () => setOver(false),
+    onDrop: (event: DragEvent) => {
+      event.preventDefault();
+      setOver(false);
+      onDrop();
+    },
+  };
 }
 
 export interface MoveNoticeProps {
