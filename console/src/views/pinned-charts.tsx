@@ -3,7 +3,6 @@ import './views.css';
 import { Anchor, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
-import { parseSearch, stringifySearch } from '../address.ts';
 import type { WorkspaceSchema } from '../api/schema.ts';
 import type { View } from '../api/types.ts';
 import { screenPath, type WorkspaceRef } from '../api/workspace.ts';
@@ -61,7 +60,7 @@ function PinnedChart({ workspace, schema, view }: PinnedChartsProps & { readonly
         entityRef={{ ...workspace, entity: view.entity }}
         schema={schema}
         entity={entity}
-        query={parseListQuery(parseSearch(stringifySearch(search)))}
+        query={parseListQuery(search)}
         zone={zone}
         presentation={view}
         title={view.name}
