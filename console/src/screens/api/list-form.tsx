@@ -1,10 +1,10 @@
 // Form for the parameters of a list.
-import { Button, Group, Select, Stack, TextInput } from '@mantine/core';
+import { Button, Group, Select, TextInput } from '@mantine/core';
 import { useState } from 'react';
 import type { EntityDocument } from '../../api/schema.ts';
 import type { WorkspaceRef } from '../../api/workspace.ts';
 import { COUNT_MODES } from '../../records/request-tables.generated.ts';
-import { RequestResult, useRun } from './request-result.tsx';
+import { RequestForm, useRun } from './request-result.tsx';
 
 /** Typed parameters. */
 interface Parameters {
@@ -36,34 +36,24 @@ export function ListForm({ workspace, entity }: { readonly workspace: WorkspaceR
   const [first = 'id'] = entity.fields.keys();
   const [relation = ''] = entity.relations.keys();
   return (
-    <>
-      <form
-        onSubmit={(event) => {
-          event.preventDefault();
-          run.send();
-        }}
-      >
-        <Stack gap="xs">
-          {field('filter', `${first},eq,…`)}
-          {field('sort', `${first},desc`)}
-          {field('expand', relation)}
-          {field('fields', `id,${first}`)}
-          <Group grow align="end">
-            {field('size', '20')}
-            <Select
-              label="count"
-              data={COUNT_MODES}
-              value={typed.count}
-              allowDeselect={false}
-              onChange={(count) => setTyped({ ...typed, count: count ?? 'exact' })}
-            />
-            <Button type="submit" loading={run.isPending}>
-              Run
-            </Button>
-          </Group>
-        </Stack>
-      </form>
-      <RequestResult run={run} />
-    </>
+    <RequestForm run={run}>
+      {field('filter', `${first},eq,…`)}
+      {field('sort', `${first},desc`)}
+      {field('expand', relation)}
+      {field('fields', `id,${first}`)}
+      <Group grow align="end">
+        {field('size', '20')}
+        <Select
+          label="count"
+          data={COUNT_MODES}
+          value={typed.count}
+          allowDeselect={false}
+          onChange={(count) => setTyped({ ...typed, count: count ?? 'exact' })}
+        />
+        <Button type="submit" loading={run.isPending}>
+          Run
+        </Button>
+      </Group>
+    </RequestForm>
   );
 }

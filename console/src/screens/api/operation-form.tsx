@@ -1,12 +1,12 @@
 // Form for a request with the path, the query and the body of its operation. Operations that write say so.
-import { Button, Group, JsonInput, Stack, Text, TextInput } from '@mantine/core';
+import { Button, Group, JsonInput, Text, TextInput } from '@mantine/core';
 import { useState } from 'react';
 import type { Endpoint } from '../../api/endpoints.ts';
 import { parseExact, stringifyExact } from '../../api/json.ts';
 import type { EntityDocument } from '../../api/schema.ts';
 import type { WorkspaceRef } from '../../api/workspace.ts';
 import { makeSampleRequest } from '../../records/sample-request.ts';
-import { RequestResult, useRun } from './request-result.tsx';
+import { RequestForm, useRun } from './request-result.tsx';
 
 export interface OperationFormProps {
   readonly workspace: WorkspaceRef;
@@ -37,64 +37,50 @@ export function OperationForm({ workspace, entity, endpoint }: OperationFormProp
     body: parsed?.text,
   });
   return (
-    <>
-      <form
-        onSubmit={(event) => {
-          event.preventDefault();
-          run.send();
-        }}
-      >
-        <Stack gap="xs">
-          <Text size="sm" c="dimmed">
-            {description}
-          </Text>
-          {names.map((name) => (
-            <TextInput
-              key={name}
-              label={name}
-              required
-              value={path[name] ?? ''}
-              onChange={({ currentTarget: { value } }) => setPath({ ...path, [name]: value })}
-              spellCheck={false}
-            />
-          ))}
-          <TextInput
-            label="query"
-            placeholder="name=value&name=value"
-            value={query}
-            onChange={({ currentTarget: { value } }) => setQuery(value)}
-            spellCheck={false}
-          />
-          {sample.body !== undefined && (
-            <JsonInput
-              label="body"
-              autosize
-              minRows={4}
-              maxRows={16}
-              size="xs"
-              value={body}
-              onChange={setBody}
-              error={parsed?.message}
-              spellCheck={false}
-              styles={{ input: { fontFamily: 'var(--mantine-font-family-monospace)' } }}
-            />
-          )}
-          <Group justify="space-between">
-            <Text size="xs" c="dimmed">
-              {method === 'GET' || READING.has(operation) ? '' : 'This changes records.'}
-            </Text>
-            <Button
-              type="submit"
-              loading={run.isPending}
-              disabled={missing.length > 0 || parsed?.message !== undefined}
-            >
-              Run
-            </Button>
-          </Group>
-        </Stack>
-      </form>
-      <RequestResult run={run} />
-    </>
+    <RequestForm run={run}>
+      <Text size="sm" c="dimmed">
+        {description}
+      </Text>
+      {names.map((name) => (
+        <TextInput
+          key={name}
+          label={name}
+          required
+          value={path[name] ?? ''}
+          onChange={({ currentTarget: { value } }) => setPath({ ...path, [name]: value })}
+          spellCheck={false}
+        />
+      ))}
+      <TextInput
+        label="query"
+        placeholder="name=value&name=value"
+        value={query}
+        onChange={({ currentTarget: { value } }) => setQuery(value)}
+        spellCheck={false}
+      />
+      {sample.body !== undefined && (
+        <JsonInput
+          label="body"
+          autosize
+          minRows={4}
+          maxRows={16}
+          size="xs"
+          value={body}
+          onChange={setBody}
+          error={parsed?.message}
+          spellCheck={false}
+          styles={{ input: { fontFamily: 'var(--mantine-font-family-monospace)' } }}
+        />
+      )}
+      <Group justify="space-between">
+        <Text size="xs" c="dimmed">
+          {method === 'GET' || READING.has(operation) ? '' : 'This changes records.'}
+        </Text>
+        <Button type="submit" loading={run.isPending} disabled={missing.length > 0 || parsed?.message !== undefined}>
+          Run
+        </Button>
+      </Group>
+    </RequestForm>
   );
 }
 

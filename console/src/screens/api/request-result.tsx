@@ -1,6 +1,7 @@
 // Request of the API screen: it is sent, printed for other tools, and its response shown with status, time and headers.
-import { Code, Tabs, Text, Title } from '@mantine/core';
+import { Code, Stack, Tabs, Text, Title } from '@mantine/core';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
+import type { ReactNode } from 'react';
 import { parseExact, prettyExact } from '../../api/json.ts';
 import { send } from '../../api/request.ts';
 import { dataPath, type WorkspaceRef } from '../../api/workspace.ts';
@@ -69,7 +70,28 @@ export function useRun({ workspace, entity, method, rest, query, body }: RunOpti
   };
 }
 
-export function RequestResult({ run: { call, error, result } }: { readonly run: Run }) {
+interface RequestFormProps {
+  readonly run: Run;
+  /** Parameters and the button that sends. */
+  readonly children: ReactNode;
+}
+
+/** Form that sends the request, with its response below. */
+export const RequestForm = ({ run, children }: RequestFormProps) => (
+  <>
+    <form
+      onSubmit={(event) => {
+        event.preventDefault();
+        run.send();
+      }}
+    >
+      <Stack gap="xs">{children}</Stack>
+    </form>
+    <RequestResult run={run} />
+  </>
+);
+
+function RequestResult({ run: { call, error, result } }: { readonly run: Run }) {
   return (
     <>
       <Title order={3} mt="md" mb={4}>
